@@ -50,3 +50,24 @@ def test_a_singular_matrix_in_a_large_batch_is_named() -> None:
     info = torch.linalg.lu_factor_ex(a).info
     assert info.nonzero().tolist() == [[5]]
     assert info[5] == 2
+
+
+@pytest.mark.parametrize("batch", [(), (2,)])
+@pytest.mark.parametrize("wrong", [[0, 1, 2], [4, 4, 4], [-5, 1, 1], [10**6] * 3, [1, 2]])
+def test_pivots_are_checked_before_lapack_gets_them(wrong: list[int], batch: tuple[int, ...]) -> None:
+    factors = torch.eye(3).expand(*batch, 3, 3)
+    pivots = torch.tensor(wrong, dtype=torch.int32).expand(*batch, len(wrong))
+    with pytest.raises(RuntimeError, match="ivots"):
+        torch.linalg.lu_solve(factors, pivots, torch.ones(3, 1))
+    with pytest.raises(RuntimeError, match="ivots"):
+        torch.lu_unpack(factors, pivots)
+    with pytest.raises(RuntimeError, match="ivots"):
+        torch.linalg.ldl_solve(factors, pivots, torch.ones(3, 1))
+
+
+def test_ldl_pivots_are_counted_from_one_and_are_negative_for_blocks_of_two() -> None:
+    matrix = torch.tensor([[0.0, 2.0, 4.0], [2.0, 0.0, 6.0], [4.0, 6.0, 0.0]])
+    LD, pivots = torch.linalg.ldl_factor(matrix)
+    assert pivots.tolist() == [-3, -3, 3]
+    right = torch.tensor([[1.0], [2.0], [3.0]])
+    assert torch.allclose(matrix @ torch.linalg.ldl_solve(LD, pivots, right), right)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _dispatch, return_types
 from .._dispatch import OPS, composite, op, wrap
-from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from .._dtype import BY_NUM
 from . import _dims
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
@@ -18,6 +18,7 @@ from .linalg_kernels import (  # noqa: F401  (LinAlgError is torch.linalg's)
     all_children,
     check,
     check_child,
+    check_matrix,
     columns,
     described,
     factor_child,
@@ -36,23 +37,6 @@ from .pointwise import conj
 _INT32, _INT64 = 3, 4  # torch's numbers
 
 
-def _check_matrix(a: Any, name: str, square: bool = True, integers: bool = False) -> None:
-    if a.ndim < 2:
-        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    if square and a.shape[-1] != a.shape[-2]:
-        raise RuntimeError(
-            f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
-        )
-    if integers:
-        return
-    if a.dtype.num in INTEGRAL_NUMS:
-        raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got {BY_NUM[a.dtype.num]._abbr}"
-        )
-    if a.dtype in LOW_FLOATS:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {BY_NUM[a.dtype.num]._abbr}")
-
-
 # ---------------------------------------------------------------------------------------------------- inverse, determinant, solve
 
 
@@ -62,7 +46,7 @@ def _check_matrix(a: Any, name: str, square: bool = True, integers: bool = False
     returns=return_types.linalg_inv_ex,
 )
 def linalg_inv_ex(A: np.ndarray, check_errors: bool) -> Any:
-    _check_matrix(A, "linalg.inv")
+    check_matrix(A, "linalg.inv")
     try:
         inverse, info = np.linalg.inv(np.swapaxes(A, -1, -2)), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:  # singular: LAPACK divides by zero
@@ -105,7 +89,7 @@ def linalg_inv(A: Any) -> Any:
     outputs=1,
 )
 def _linalg_det(A: np.ndarray) -> Any:
-    _check_matrix(A, "linalg.det")
+    check_matrix(A, "linalg.det")
     return np.asarray(np.linalg.det(A)), np.empty(0, A.dtype), np.empty(0, np.int32)
 
 
@@ -162,7 +146,7 @@ def _det_grad_by_cofactors(g: Any, A: Any, det: Any) -> Any:
     """The gradient by cofactors from a singular value decomposition: correct for singular matrices too."""
     if not bool((det._array == 0).any()):
         return (g * F.conj(linalg_det(A))).unsqueeze(-1).unsqueeze(-1) * mh(linalg_inv(A))
-    u, s, vh = linalg_svd(A)
+    u, s, vh = F.linalg_svd(A)
     n = s.shape[-1]
     others = [F.cat([s.narrow(-1, 0, i), s.narrow(-1, i + 1, n - i - 1)], -1).prod(-1) for i in range(n)]
     sign = linalg_det(u) * linalg_det(vh)
@@ -182,7 +166,7 @@ def linalg_det(A: Any) -> Any:
     outputs=2,
 )
 def _linalg_slogdet(A: np.ndarray) -> Any:
-    _check_matrix(A, "linalg.slogdet")
+    check_matrix(A, "linalg.slogdet")
     sign, log = np.linalg.slogdet(A)
     return np.asarray(sign, A.dtype), np.asarray(log), np.empty(0, A.dtype), np.empty(0, np.int32)
 
@@ -250,7 +234,7 @@ def _linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: boo
 
 def check_solve(A: np.ndarray, B: np.ndarray, left: bool) -> bool:
     """Raise torch's errors for bad arguments; return whether the right-hand side is a vector."""
-    _check_matrix(A, "linalg.solve")
+    check_matrix(A, "linalg.solve")
     if A.dtype != B.dtype:
         raise RuntimeError(
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {BY_NUM[A.dtype.num]._abbr} and B of type "
@@ -318,7 +302,7 @@ def linalg_solve(A: Any, B: Any, left: bool) -> Any:
 def linalg_solve_triangular(
     self: np.ndarray, B: np.ndarray, upper: bool, left: bool, unitriangular: bool
 ) -> Any:
-    _check_matrix(self, "linalg.solve_triangular")
+    check_matrix(self, "linalg.solve_triangular")
     if B.ndim < 2:
         raise RuntimeError("linalg.solve_triangular: The input tensor B must have at least 2 dimensions.")
     if B.shape[-2 if left else -1] != self.shape[-1]:
@@ -356,7 +340,7 @@ def _(g: Any, self: Any, out: Any, upper: bool, left: bool, unitriangular: bool,
     returns=return_types.linalg_cholesky_ex,
 )
 def linalg_cholesky_ex(self: np.ndarray, upper: bool, check_errors: bool) -> Any:
-    _check_matrix(self, "linalg.cholesky")
+    check_matrix(self, "linalg.cholesky")
     turned = np.swapaxes(self, -1, -2)
     try:
         factor = np.linalg.cholesky(turned, upper=not upper)  # of the transpose: column-major without a copy
@@ -406,7 +390,7 @@ def linalg_cholesky(self: Any, upper: bool) -> Any:
     returns=return_types.linalg_qr,
 )
 def linalg_qr(A: np.ndarray, mode: str) -> Any:
-    _check_matrix(A, "linalg.qr", square=False)
+    check_matrix(A, "linalg.qr", square=False)
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
@@ -477,227 +461,6 @@ def _both_triangles(x: Any) -> Any:
     return hermitian
 
 
-# ---------------------------------------------------------------------------------------------------- eigenvalues, singular values
-
-
-@op(
-    'aten::_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)',
-    expose="no",
-    returns=return_types.linalg_eigh,
-    node="LinalgEighBackward0",
-)
-def _linalg_eigh(A: np.ndarray, UPLO: str, compute_v: bool) -> Any:
-    _check_matrix(A, "linalg.eigh")
-    if UPLO.upper() not in ("L", "U"):
-        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    if not compute_v:
-        return np.linalg.eigvalsh(A, UPLO.upper()), np.empty(0, A.dtype)
-    values, vectors = np.linalg.eigh(A, UPLO.upper())
-    return values, columns(vectors)
-
-
-_linalg_eigh.children(lambda A, UPLO, compute_v: [check_child(A, "linalg.eigh")])
-
-
-@_linalg_eigh.backward("A")
-def _(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
-    gl, gv = grads
-    V, L = eigenvectors, eigenvalues
-    Vh = mh(V)
-    if gv is None:
-        return (F.matmul(F.mul(V, F.unsqueeze(gl, -2)), Vh),)
-    inner = F.matmul(Vh, gv)
-    F.diagonal(inner, 0, -2, -1)
-    inner = F.mul(F.sub(inner, mh(inner)), 0.5)
-    gaps = F.sub(F.unsqueeze(L, -2), F.unsqueeze(L, -1))
-    inner = _over_gaps(inner, gaps)
-    if gl is not None:
-        inner = _with_diagonal(inner, gl)
-    return (F.matmul(V, F.matmul(inner, mh(V))),)
-
-
-def _over_gaps(x: Any, gaps: Any) -> Any:
-    """x / gaps, with the diagonal of `gaps` taken as one."""
-    if _dispatch.grad_state.enabled:
-        ones = F.diag_embed(F.ones_like(F.diagonal(gaps, 0, -2, -1)))
-        return x / (gaps + ones)
-    F.fill_(F.diagonal(gaps, 0, -2, -1), 1)
-    return F.div_(x, gaps)
-
-
-def _with_diagonal(x: Any, values: Any) -> Any:
-    """x, whose diagonal is zero, with `values` on the diagonal."""
-    if _dispatch.grad_state.enabled or x.dtype.is_complex:
-        return x + F.diag_embed(values.to(x.dtype))
-    F.copy_(F.diagonal(x, 0, -2, -1), values)
-    return x
-
-
-@composite(
-    'aten::linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)', expose="no"
-)
-def linalg_eigh(self: Any, UPLO: str) -> Any:
-    return return_types.linalg_eigh(tuple(_linalg_eigh(self, UPLO, True)))
-
-
-@composite('aten::linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor', expose="no")
-def linalg_eigvalsh(self: Any, UPLO: str) -> Any:
-    return _linalg_eigh(self, UPLO, _dispatch.grad_state.enabled and self._rg)[0]
-
-
-@op(
-    "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
-    expose="no",
-    returns=return_types.linalg_eig,
-)
-def linalg_eig(self: np.ndarray) -> Any:
-    _check_matrix(self, "linalg.eig")
-    kind = BY_NUM[self.dtype.num].to_complex()._np
-    values, vectors = np.linalg.eig(self)
-    return values.astype(kind), columns(vectors.astype(kind))
-
-
-@linalg_eig.children
-def _(self: Any) -> list[Child]:
-    truths = described(self, lambda shape: shape, "bool")
-    is_finite = [
-        child("aten::abs", self),
-        child("aten::ne.Scalar", self, math.inf),
-        child("aten::eq.Tensor", self, self),
-        child("aten::mul.Tensor", truths, truths),
-    ]
-    return [
-        *all_children("aten::isfinite", self, children=is_finite),
-        *eigenvalue_children(self),
-        check_child(self, "torch.linalg.eig", (1,)),
-    ]
-
-
-def eigenvalue_children(A: Any) -> list[Child]:
-    """Whether all eigenvalues of real matrices are real, by the imaginary parts that LAPACK gives."""
-    if A is not UNKNOWN and "complex" in A.type:
-        return []
-    return all_children("aten::eq.Scalar", described(A, lambda shape: shape[:-1]), 0.0)
-
-
-@linalg_eig.backward("self")
-def _(grads: Any, eigenvalues: Any, eigenvectors: Any, self_dtype: Any) -> Any:
-    gl, gv = grads
-    V, L = eigenvectors, eigenvalues
-    if gv is None:
-        Vh = mh(V)
-        gradient = linalg_solve(mh(V), F.mul(F.unsqueeze(gl, -1), Vh))
-        return (gradient if self_dtype.is_complex else F.real(gradient),)
-    inner = F.diag_embed(gl) if gl is not None else None
-    vg = F.matmul(mh(V), gv)
-    real_part = F.real(F.diagonal(vg, 0, -2, -1)).to(V.dtype)
-    corrected = vg - F.matmul(F.matmul(mh(V), V), F.diag_embed(real_part))
-    gaps = F.conj(L.unsqueeze(-2) - L.unsqueeze(-1))
-    gaps = gaps + F.diag_embed(F.full_like(L, 1.0))
-    off = F.ones_like(gaps) - F.eye(L.shape[-1], dtype=V.dtype)
-    part = corrected / gaps * off
-    inner = part if inner is None else inner + part
-    gradient = linalg_solve(mh(V), F.matmul(inner, mh(V)))
-    return (gradient if self_dtype.is_complex else F.real(gradient),)
-
-
-@op(
-    "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-    expose="no",
-    returns=return_types.linalg_svd,
-    node="LinalgSvdBackward0",
-)
-def _linalg_svd(A: np.ndarray, full_matrices: bool, compute_uv: bool, driver: Any) -> Any:
-    _check_matrix(A, "linalg.svd", square=False)
-    if not compute_uv:
-        none = np.empty(0, A.dtype)
-        return none, np.linalg.svd(A, compute_uv=False), none
-    u, s, vh = np.linalg.svd(A, full_matrices)
-    return columns(u), s, columns(vh)
-
-
-_linalg_svd.children(lambda A, full_matrices, compute_uv, driver: [check_child(A, "linalg.svd")])
-
-
-@_linalg_svd.backward("A")
-def _(grads: Any, A: Any, U: Any, S: Any, Vh: Any, full_matrices: bool, compute_uv: bool) -> Any:
-    gu, gs, gvh = grads
-    if not compute_uv:
-        U, _, Vh = _linalg_svd(A, False, True)
-        gu = gvh = None
-    elif full_matrices:
-        k = S.shape[-1]
-        U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
-        gu = None if gu is None else gu.narrow(-1, 0, k)
-        gvh = None if gvh is None else gvh.narrow(-2, 0, k)
-    return (_svd_grad(U, S, Vh, gu, gs, gvh),)
-
-
-def _svd_grad(U: Any, S: Any, Vh: Any, gu: Any, gs: Any, gvh: Any) -> Any:
-    m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
-    if gs is not None and U.dtype.is_complex:
-        gs = gs.to(U.dtype)
-    if gu is None and gvh is None:
-        if m >= n:
-            return F.matmul(U, F.mul(F.unsqueeze(gs, -1), Vh))
-        return F.matmul(F.mul(U, F.unsqueeze(gs, -2)), Vh)
-    left = _skew(F.matmul(mh(U), gu)) if gu is not None else None
-    right = _skew(F.matmul(Vh, mh(gvh))) if gvh is not None else None
-    squares = F.mul(S, S)
-    gaps = F.sub(F.unsqueeze(squares, -2), F.unsqueeze(squares, -1))
-    if _dispatch.grad_state.enabled:
-        gaps = gaps + F.diag_embed(F.ones_like(S))
-    else:
-        F.fill_(F.diagonal(gaps, 0, -2, -1), 1)
-    inner = None
-    if right is not None:
-        inner = F.mul(F.unsqueeze(S, -1), right)
-    if left is not None:
-        part = F.mul(left, F.unsqueeze(S, -2))
-        inner = part if inner is None else F.add(part, inner)
-    inner = F.div(inner, gaps)
-    if gs is not None:
-        inner = F.add(inner, F.diag_embed(gs))
-    if m > k and gu is not None:
-        product = F.matmul(U, inner)
-        scaled = F.div(gu, F.unsqueeze(S, -2))
-        projection = F.matmul(U, F.matmul(mh(U), scaled))
-        return (
-            F.matmul(F.sub(F.add(product, scaled), projection), Vh)
-            if n <= k or gvh is None
-            else _wider(F.sub(F.add(product, scaled), projection), U, S, Vh, gvh)
-        )
-    if n > k and gvh is not None:
-        product = F.matmul(inner, Vh)
-        scaled = F.div(gvh, F.unsqueeze(S, -1))
-        projection = F.matmul(F.matmul(scaled, mh(Vh)), Vh)
-        return F.matmul(U, F.sub(F.add(product, scaled), projection))
-    return F.matmul(F.matmul(U, inner), Vh) if m >= n else F.matmul(U, F.matmul(inner, Vh))
-
-
-def _wider(left: Any, U: Any, S: Any, Vh: Any, gvh: Any) -> Any:
-    outside = F.div(gvh, F.unsqueeze(S, -1))
-    outside = F.sub(outside, F.matmul(F.matmul(outside, mh(Vh)), Vh))
-    return F.add(F.matmul(left, Vh), F.matmul(U, outside))
-
-
-def _skew(x: Any) -> Any:
-    return F.sub(x, mh(x))
-
-
-@composite(
-    "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-    expose="no",
-)
-def linalg_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
-    return _linalg_svd(A, full_matrices, True, driver=driver)
-
-
-@composite("aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", expose="no")
-def linalg_svdvals(A: Any, driver: Any) -> Any:
-    return _linalg_svd(A, False, _dispatch.grad_state.enabled and A._rg, driver=driver)[1]
-
-
 # ---------------------------------------------------------------------------------------------------- LU
 
 
@@ -711,7 +474,7 @@ def linalg_lu_factor_ex(A: np.ndarray, pivot: bool, check_errors: bool) -> Any:
         raise RuntimeError(
             f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead"
         )
-    _check_matrix(A, "torch.linalg.lu_factor", square=False)
+    check_matrix(A, "torch.linalg.lu_factor", square=False)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     return lu_arrays(A)
@@ -761,6 +524,15 @@ def lu_unpack(LU_data: np.ndarray, LU_pivots: np.ndarray, unpack_data: bool, unp
         L[..., range(k), range(k)] = 1
         U = np.ascontiguousarray(np.triu(LU_data[..., :k, :]))
     if unpack_pivots:
+        if LU_pivots.shape != (*LU_data.shape[:-2], k):
+            raise RuntimeError(
+                f"lu_unpack: Expected LU_pivots of shape {[*LU_data.shape[:-2], k]}, got {list(LU_pivots.shape)}"
+            )
+        if not ((LU_pivots >= 1) & (LU_pivots <= m)).all():
+            raise RuntimeError(
+                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
+                "Did you properly pass the result of lu_factor?"
+            )
         P = permutation(LU_pivots, m, LU_data.dtype)
     return P, L, U
 
@@ -823,7 +595,7 @@ def _(grads: Any, LU_data_shape: Any) -> Any:
     outputs=3,
 )
 def linalg_lu(A: np.ndarray, pivot: bool) -> Any:
-    _check_matrix(A, "torch.linalg.lu", square=False)
+    check_matrix(A, "torch.linalg.lu", square=False)
     if not pivot:
         raise RuntimeError("linalg.lu: LU without pivoting is not implemented on the CPU")
     lu, pivots, _ = lu_arrays(A)
@@ -852,7 +624,22 @@ def _(grads: Any, P: Any, L: Any, U: Any) -> Any:
     expose="no",
 )
 def linalg_lu_solve(LU: np.ndarray, pivots: np.ndarray, B: np.ndarray, left: bool, adjoint: bool) -> Any:
-    _check_matrix(LU, "torch.linalg.lu_solve")
+    check_matrix(LU, "torch.linalg.lu_solve")
+    if pivots.shape[-1:] != LU.shape[-1:]:
+        raise RuntimeError(
+            "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"
+        )
+    for bound, is_met in (
+        ("greater or equal to 1", pivots >= 1),
+        (
+            "smaller or equal to LU.size(-2)",
+            pivots <= LU.shape[-2],
+        ),
+    ):
+        if not is_met.all():  # LAPACK would read and write beyond its arrays
+            raise RuntimeError(
+                f"Pivots given to lu_solve must all be {bound}. Did you properly pass the result of lu_factor?"
+            )
     return lu_solve_arrays(LU, pivots, B, left, adjoint)
 
 
@@ -891,7 +678,7 @@ def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
 def linalg_matrix_exp(self: np.ndarray) -> np.ndarray:
     from scipy.linalg import expm
 
-    _check_matrix(self, "linalg.matrix_exp")
+    check_matrix(self, "linalg.matrix_exp")
     return expm(self).astype(self.dtype) if self.size else self.copy()
 
 
@@ -920,7 +707,7 @@ def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
         return F.linalg_vector_norm(self, 2, (first, second), keepdim)
     if ord in ("nuc", 2, -2):
         order = [d for d in range(self.ndim) if d not in (first, second)] + [first, second]
-        values = linalg_svdvals(self.permute(order))
+        values = F.linalg_svdvals(self.permute(order))
         norm = (
             F.sum(values, -1, keepdim)
             if ord == "nuc"

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _dispatch, _dtype, return_types
 from .._dispatch import OPS, composite, op
-from . import linalg
+from . import linalg, linalg_eigen
 from . import linalg_kernels as kernels
 from ._children import Child, child
 from ._namespace import functions as F
@@ -58,7 +58,7 @@ def linalg_matrix_power(self: Any, n: int) -> Any:
 
 
 def _power(A: Any, n: int) -> Any:
-    linalg._check_matrix(A, "linalg.matrix_power", integers=True)
+    kernels.check_matrix(A, "linalg.matrix_power", integers=True)
     if n == 0:
         return F.copy_(_copy(A), F.eye(A.shape[-1], dtype=A.dtype))
     if n == 1:
@@ -93,9 +93,9 @@ def qr(self: Any, some: bool) -> Any:
 )
 def svd(self: Any, some: bool, compute_uv: bool) -> Any:
     if compute_uv:
-        u, s, vh = linalg.linalg_svd(self, not some)
+        u, s, vh = linalg_eigen.linalg_svd(self, not some)
         return return_types.svd((u, s, mh(vh)))
-    s = linalg.linalg_svdvals(self)
+    s = linalg_eigen.linalg_svdvals(self)
     lead = tuple(self.shape[:-2])
     u, v = (F.zeros((*lead, n, n), dtype=self.dtype) for n in self.shape[-2:])
     return return_types.svd((u, s, v))
@@ -187,19 +187,19 @@ cholesky_inverse.children(lambda self, upper: [check_child(self, "cholesky_inver
 
 @op("aten::_linalg_eigvals(Tensor self) -> Tensor", expose="no", nondifferentiable=True)
 def _linalg_eigvals(self: np.ndarray) -> Any:
-    linalg._check_matrix(self, "linalg.eigvals")
+    kernels.check_matrix(self, "linalg.eigvals")
     return np.linalg.eigvals(self).astype(_dtype.BY_NUM[self.dtype.num].to_complex()._np)
 
 
 _linalg_eigvals.children(
-    lambda self: [*linalg.eigenvalue_children(self), check_child(self, "torch.linalg.eigvals", (1,))]
+    lambda self: [*linalg_eigen.eigenvalue_children(self), check_child(self, "torch.linalg.eigvals", (1,))]
 )
 
 
 @composite("aten::linalg_eigvals(Tensor self) -> Tensor", expose="no")
 def linalg_eigvals(self: Any) -> Any:
     if _dispatch.grad_state.enabled and self._rg:
-        return linalg.linalg_eig(self)[0]
+        return linalg_eigen.linalg_eig(self)[0]
     return _linalg_eigvals(self)
 
 
@@ -240,7 +240,7 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if not A.shape[-1] or not A.shape[-2]:
         return F.empty((*A.shape[:-2], A.shape[-1], A.shape[-2]), dtype=A.dtype)
     if hermitian:
-        values, U = linalg.linalg_eigh(A)
+        values, U = linalg_eigen.linalg_eigh(A)
         sizes = F.abs(values)
         bound = _bound(F.amax(sizes, -1, True), atol, rtol)
         V = U
@@ -310,10 +310,10 @@ def _rank(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     ranks = F.empty(A.shape[:-2], dtype=_dtype.int64)
     first, second = _tolerances(A, atol, rtol)
     if hermitian:
-        sizes = F.abs(linalg.linalg_eigvalsh(A))
+        sizes = F.abs(linalg_eigen.linalg_eigvalsh(A))
         largest = F.amax(sizes, -1, True)
     else:
-        sizes = linalg.linalg_svdvals(A)
+        sizes = linalg_eigen.linalg_svdvals(A)
         largest = sizes.narrow(-1, 0, 1)
     return kernels.sum_into(F.gt(sizes, _bound(largest, first, second)), -1, False, None, ranks)
 
@@ -348,7 +348,7 @@ def _condition(A: Any, p: Any) -> Any:
     if A.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or p in (2, -2):
-        values = linalg.linalg_svdvals(A)
+        values = linalg_eigen.linalg_svdvals(A)
         first, last = values.narrow(-1, 0, 1), values.narrow(-1, -1, 1)
         return F.squeeze(F.div(last, first) if p == -2 else F.div(first, last), -1)
     if p == "nuc":
@@ -497,7 +497,7 @@ DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
     outputs=2,
 )
 def linalg_lstsq(self: np.ndarray, b: np.ndarray, rcond: Any, driver: Any) -> Any:
-    linalg._check_matrix(self, "torch.linalg.lstsq", square=False)
+    kernels.check_matrix(self, "torch.linalg.lstsq", square=False)
     driver = driver or "gelsy"
     if driver not in DRIVERS:
         raise RuntimeError(
@@ -639,14 +639,13 @@ def _(g: Any, input: Any, tau: Any) -> Any:
 def linalg_ldl_factor_ex(self: np.ndarray, hermitian: bool, check_errors: bool) -> Any:
     from scipy.linalg import lapack
 
-    linalg._check_matrix(self, "torch.linalg.ldl_factor_ex")
+    kernels.check_matrix(self, "torch.linalg.ldl_factor_ex")
     flat = self.reshape(-1, *self.shape[-2:])
     factor = lapack.get_lapack_funcs("hetrf" if hermitian and self.dtype.kind == "c" else "sytrf", (flat,))
     factors, info = np.empty(flat.shape, self.dtype), np.zeros(len(flat), np.int32)
     pivots = np.empty(flat.shape[:2], np.int32)
     for i, matrix in enumerate(flat):
-        lower, swaps, info[i] = factor(matrix, lower=1)
-        pivots[i] = np.where(swaps >= 0, swaps + 1, swaps)
+        lower, pivots[i], info[i] = factor(matrix, lower=1)
         factors[i] = np.tril(lower)
     shape = self.shape[:-2]
     return columns(factors.reshape(self.shape)), pivots.reshape(*shape, -1), info.reshape(shape)
@@ -672,12 +671,22 @@ def linalg_ldl_factor(self: Any, hermitian: bool) -> Any:
 def linalg_ldl_solve(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray, hermitian: bool) -> Any:
     from scipy.linalg import lapack
 
+    if pivots.shape != LD.shape[:-1]:
+        raise RuntimeError(
+            "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+    for bound, is_met in (">= 1", np.abs(pivots) >= 1), ("<= LD.size(-2)", np.abs(pivots) <= LD.shape[-2]):
+        if not is_met.all():  # LAPACK would write beyond its arrays
+            raise RuntimeError(
+                f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass the result of ldl_factor?"
+            )
     flat = LD.reshape(-1, *LD.shape[-2:])
     rights = np.broadcast_to(B, (*LD.shape[:-2], *B.shape[-2:])).reshape(-1, *B.shape[-2:])
     swaps = pivots.reshape(-1, pivots.shape[-1])
     solver = lapack.get_lapack_funcs("hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs", (flat,))
     solutions = [
-        solver(m, np.where(p > 0, p - 1, p), b, lower=1)[0].T for m, p, b in zip(flat, swaps, rights)
+        solver(matrix, swap, right, lower=1)[0].T for matrix, swap, right in zip(flat, swaps, rights)
     ]
     turned = np.array(solutions, LD.dtype).reshape(*LD.shape[:-2], B.shape[-1], B.shape[-2])
     return np.swapaxes(turned, -1, -2)

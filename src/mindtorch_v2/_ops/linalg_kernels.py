@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import OPS, composite, op, storage_of
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from ._children import UNKNOWN, Child, child, item, tensor
 from ._namespace import functions as F
 
@@ -21,6 +22,27 @@ class LinAlgError(RuntimeError):
 
 LinAlgError.__module__ = "torch._C"
 LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
+
+
+# ---------------------------------------------------------------------------------------------------- checks
+
+
+def check_matrix(a: Any, name: str, square: bool = True, integers: bool = False) -> None:
+    """Raise what torch raises for an argument that is no (square) matrix of a supported type."""
+    if a.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
+    if square and a.shape[-1] != a.shape[-2]:
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+        )
+    if integers:
+        return
+    if a.dtype.num in INTEGRAL_NUMS:
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {BY_NUM[a.dtype.num]._abbr}"
+        )
+    if a.dtype in LOW_FLOATS:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {BY_NUM[a.dtype.num]._abbr}")
 
 
 # ---------------------------------------------------------------------------------------------------- layout

@@ -35,12 +35,12 @@ def _scaled(other: Any, alpha: Any, self: np.ndarray) -> Any:
     return scaled if scaled.dtype is self.dtype else scaled.astype(self.dtype)
 
 
-def _wide(array: Any) -> Any:
+def wide(array: Any) -> Any:
     """Half or bfloat16 as float32: torch's kernels work in it and round once, at the end."""
     return np.asarray(array).astype(np.float32)
 
 
-def _rounded(result: Any, dtype: np.dtype, out: Any) -> Any:
+def rounded(result: Any, dtype: np.dtype, out: Any) -> Any:
     if out is None:
         return result.astype(dtype)
     np.copyto(out, result, casting="unsafe")
@@ -60,7 +60,7 @@ def _rounded(result: Any, dtype: np.dtype, out: Any) -> Any:
 def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if alpha != 1:
         if self.dtype in LOW_FLOATS:
-            return _rounded(_wide(self) + _wide(other) * float(self.dtype.type(alpha)), self.dtype, out)
+            return rounded(wide(self) + wide(other) * float(self.dtype.type(alpha)), self.dtype, out)
         fused = _core.add_scaled(self, other, alpha, out)
         if fused is not None:
             return fused
@@ -103,7 +103,7 @@ def sub_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
         )
     if alpha != 1:
         if self.dtype in LOW_FLOATS:
-            return _rounded(_wide(self) - _wide(other) * float(self.dtype.type(alpha)), self.dtype, out)
+            return rounded(wide(self) - wide(other) * float(self.dtype.type(alpha)), self.dtype, out)
         other = _scaled(other, alpha, self)
     return np.subtract(self, other, out)
 
@@ -176,7 +176,7 @@ rsub_scalar.children(
 )
 def mul(self: Any, other: Any, out: Any = None) -> Any:
     if other.__class__ is np.float32 and self.dtype in LOW_FLOATS:
-        return _rounded(np.multiply(_wide(self), other), self.dtype, out)
+        return rounded(np.multiply(wide(self), other), self.dtype, out)
     return np.multiply(self, other, out)
 
 
@@ -213,7 +213,7 @@ mul.derivative(self=lambda g, other: times_conj(g, other), other=lambda g, self:
 )
 def div_tensor(self: Any, other: Any, out: Any = None) -> Any:
     if other.__class__ is np.float32 and self.dtype in LOW_FLOATS:
-        return _rounded(np.true_divide(_wide(self), other), self.dtype, out)
+        return rounded(np.true_divide(wide(self), other), self.dtype, out)
     return np.true_divide(self, other, out)
 
 
@@ -461,10 +461,16 @@ def _rmod(self: Any, other: Any) -> Any:
     return remainder(_as_zero_dim(other, self), self)
 
 
+def one_minus(tensor: Any, one: float = 1) -> Any:
+    """`one - tensor` by the ops of torch's C++ operator: a new tensor is filled and then subtracted from."""
+    empty_like = _dispatch.OPS["empty_like"].entry
+    return F.sub_(F.fill_(empty_like(tensor, memory_format=preserve_format), one), tensor)
+
+
 # ---------------------------------------------------------------------------------------------------- other functions of two
 
 
-def _floats_only(kernel: str, array: np.ndarray) -> None:
+def floats_only(kernel: str, array: np.ndarray) -> None:
     if array.dtype.num in INTEGRAL_NUMS:
         raise _dispatch.not_implemented(kernel, array)
 
@@ -496,7 +502,7 @@ function("arctan2_", expose="method")(atan2.inplace)
     out=True,
 )
 def hypot(self: Any, other: Any, out: Any = None) -> Any:
-    _floats_only("hypot_cpu", self)
+    floats_only("hypot_cpu", self)
     return np.hypot(self, other, out)
 
 
@@ -528,7 +534,7 @@ copysign.derivative(
     nondifferentiable=True,
 )
 def nextafter(self: Any, other: Any, out: Any = None) -> Any:
-    _floats_only("nextafter_cpu", self)
+    floats_only("nextafter_cpu", self)
     return np.nextafter(self, other, out)
 
 
@@ -549,7 +555,7 @@ ldexp.derivative(
 
 @op("aten::logaddexp(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
 def logaddexp(self: Any, other: Any) -> Any:
-    _floats_only("logaddexp_cpu", self)
+    floats_only("logaddexp_cpu", self)
     if self.dtype.kind == "c":
         first = self.real >= other.real
         top, low = np.where(first, self, other), np.where(first, other, self)
@@ -564,7 +570,7 @@ logaddexp.derivative(
 
 @op("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
 def logaddexp2(self: Any, other: Any) -> Any:
-    _floats_only("logaddexp2_cpu", self)
+    floats_only("logaddexp2_cpu", self)
     return np.logaddexp2(self, other)
 
 
@@ -777,162 +783,3 @@ def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
     if not isinstance(input, _dispatch.Tensor):
         input = _as_zero_dim(input, other)
     return xlogy_tensor(input, other, out=out)
-
-
-# ---------------------------------------------------------------------------------------------------- three tensors
-
-
-@op(
-    "aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    promote="same",
-    inplace="aten::addcmul_",
-    out=True,
-)
-def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
-    if self.dtype in LOW_FLOATS:
-        return _rounded(_wide(self) + _wide(tensor1) * _wide(tensor2) * value, self.dtype, out)
-    if self.dtype.num in INTEGRAL_NUMS:
-        if self.dtype.kind == "b":
-            raise _dispatch.not_implemented("addcmul_cpu_out", self)
-        value = int(value)
-    fused = _core.addcmul(self, tensor1, tensor2, value, out)
-    if fused is not None:
-        return fused
-    product = np.multiply(tensor1, tensor2)
-    if value != 1:
-        if product.__class__ is np.ndarray:
-            np.multiply(product, value, product, casting="unsafe")
-        else:
-            product = (product * value).astype(self.dtype)
-    return np.add(self, product, out)
-
-
-addcmul.derivative(
-    self=lambda g: g,
-    tensor1=lambda g, tensor2, value: g * (conj(tensor2) * value),
-    tensor2=lambda g, tensor1, value: g * (conj(tensor1) * value),
-)
-
-
-@op(
-    "aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-    promote="same",
-    inplace="aten::addcdiv_",
-    out=True,
-)
-def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
-    if self.dtype.num in INTEGRAL_NUMS:
-        raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
-            "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to"
-            "(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is "
-            "just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
-        )
-    if self.dtype in LOW_FLOATS:
-        return _rounded(_wide(self) + _wide(tensor1) * value / _wide(tensor2), self.dtype, out)
-    fused = _core.addcdiv(self, tensor1, tensor2, value, out)
-    if fused is not None:
-        return fused
-    if value == 1:
-        quotient = np.true_divide(tensor1, tensor2)
-    else:
-        quotient = np.multiply(tensor1, value, dtype=self.dtype)
-        if quotient.__class__ is np.ndarray and quotient.shape == np.broadcast_shapes(
-            quotient.shape, np.shape(tensor2)
-        ):
-            np.true_divide(quotient, tensor2, quotient)
-        else:
-            quotient = np.true_divide(quotient, tensor2)
-    return np.add(self, quotient, out)
-
-
-addcdiv.derivative(
-    self=lambda g: g,
-    tensor1=lambda g, tensor2, value: g * conj(value / tensor2),
-    tensor2=lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
-)
-
-
-@op(
-    "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-    inplace="aten::lerp_.Scalar",
-    expose="no",
-)
-def lerp_scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
-    _floats_only("lerp_kernel_scalar", self)
-    _check_same_dtype(self, end, "end")
-    if self.dtype in LOW_FLOATS:
-        start, stop = _wide(self), _wide(end)
-        nearer_start = abs(weight) < 0.5
-        complement = np.float32(1) - np.float32(weight)
-        result = start + (stop - start) * weight if nearer_start else stop - (stop - start) * complement
-        return _rounded(result, self.dtype, out)
-    fused = _core.lerp(self, end, weight, out)
-    if fused is not None:
-        return fused
-    step = np.subtract(end, self)
-    if abs(weight) < 0.5:
-        if step.__class__ is np.ndarray:
-            np.multiply(step, weight, step)
-        else:
-            step = (step * weight).astype(self.dtype)
-        return np.add(self, step, out)
-    kind = self.dtype.type
-    return np.subtract(end, np.multiply(step, kind(1) - kind(weight)).astype(self.dtype, copy=False), out)
-
-
-def _check_same_dtype(self: np.ndarray, other: np.ndarray, name: str) -> None:
-    if self.dtype != other.dtype:
-        raise RuntimeError(
-            f"expected dtype {BY_NUM[self.dtype.num]._name} for `{name}` but got dtype {BY_NUM[other.dtype.num]._name}".replace(
-                "float32", "float"
-            ).replace("float64", "double")
-        )
-
-
-lerp_scalar.derivative(self=lambda g, weight: g * (1 - weight), end=lambda g, weight: g * weight)
-
-
-@op(
-    "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-    inplace="aten::lerp_.Tensor",
-    expose="no",
-    node="LerpBackward1",
-)
-def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
-    _floats_only("lerp_kernel_tensor", self)
-    _check_same_dtype(self, end, "end")
-    if weight.ndim or self.dtype.kind == "c" != weight.dtype.kind:
-        _check_same_dtype(self, weight, "weight")
-    weight = weight.astype(self.dtype, copy=False)
-    dtype = self.dtype
-    if dtype in LOW_FLOATS:
-        self, end, weight = _wide(self), _wide(end), _wide(weight)
-    result = np.where(np.abs(weight) < 0.5, self + weight * (end - self), end - (end - self) * (1 - weight))
-    return result.astype(dtype, copy=False)
-
-
-def one_minus(tensor: Any, one: float = 1) -> Any:
-    """`one - tensor` by the ops of torch's C++ operator: a new tensor is filled and then subtracted from."""
-    empty_like = _dispatch.OPS["empty_like"].entry
-    return F.sub_(F.fill_(empty_like(tensor, memory_format=preserve_format), one), tensor)
-
-
-lerp_tensor.derivative(
-    self=lambda g, weight: g * one_minus(weight),
-    end=lambda g, weight: g * weight,
-    weight=lambda g, self, end: g * (end - self),
-)
-
-
-@function()
-def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
-    """`input + weight * (end - input)`."""
-    chosen = lerp_tensor if isinstance(weight, _dispatch.Tensor) else lerp_scalar
-    return chosen(input, end, weight) if out is None else _dispatch.made(chosen, out, input, end, weight)
-
-
-@function("lerp_", expose="method")
-def lerp_inplace(input: Any, end: Any, weight: Any) -> Any:
-    """In-place `lerp`."""
-    return (lerp_tensor if isinstance(weight, _dispatch.Tensor) else lerp_scalar).inplace(input, end, weight)

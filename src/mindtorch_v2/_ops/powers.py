@@ -11,7 +11,7 @@ from .._dispatch import composite, function, op
 from .._dtype import INTEGRAL_NUMS, complex128, float64
 from ._children import child
 from ._namespace import functions as F
-from .pointwise import _rounded, conj, mul_scalar
+from .pointwise import conj, mul_scalar, rounded
 
 
 def _whole_power(base: Any, exponent: Any, dtype: np.dtype) -> Any:
@@ -81,7 +81,7 @@ def pow_tensor_tensor(self: Any, exponent: Any, out: Any = None) -> Any:
     if self.dtype.num in INTEGRAL_NUMS:
         if self.dtype.kind == "b":
             raise _dispatch.not_implemented("pow", self)
-        return _rounded(_whole_power(self, exponent, self.dtype), self.dtype, out)
+        return rounded(_whole_power(self, exponent, self.dtype), self.dtype, out)
     return np.power(self, exponent, out)
 
 

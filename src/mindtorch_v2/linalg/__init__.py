@@ -10,6 +10,7 @@ from .. import _dispatch, return_types
 from .._ops import functions as F
 from .._ops import linalg as _ops
 from .._ops import linalg_composite as _more
+from .._ops import linalg_eigen as _eigen
 from .._ops.linalg import LinAlgError
 
 __all__ = [
@@ -123,17 +124,17 @@ def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
 
 def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Eigenvalues and eigenvectors of a Hermitian matrix."""
-    return _out(_ops.linalg_eigh(A, UPLO), out)
+    return _out(_eigen.linalg_eigh(A, UPLO), out)
 
 
 def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
     """Eigenvalues of a Hermitian matrix."""
-    return _out(_ops.linalg_eigvalsh(A, UPLO), out)
+    return _out(_eigen.linalg_eigvalsh(A, UPLO), out)
 
 
 def eig(A: Any, *, out: Any = None) -> Any:
     """Eigenvalues and eigenvectors, complex."""
-    return _out(_ops.linalg_eig(A), out)
+    return _out(_eigen.linalg_eig(A), out)
 
 
 def eigvals(A: Any, *, out: Any = None) -> Any:
@@ -143,12 +144,12 @@ def eigvals(A: Any, *, out: Any = None) -> Any:
 
 def svd(A: Any, full_matrices: bool = True, *, driver: Any = None, out: Any = None) -> Any:
     """U, S and Vh with A = U diag(S) Vh."""
-    return _out(_ops.linalg_svd(A, full_matrices), out)
+    return _out(_eigen.linalg_svd(A, full_matrices), out)
 
 
 def svdvals(A: Any, *, driver: Any = None, out: Any = None) -> Any:
     """Singular values."""
-    return _out(_ops.linalg_svdvals(A, driver=driver), out)
+    return _out(_eigen.linalg_svdvals(A, driver=driver), out)
 
 
 def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
