@@ -15,7 +15,7 @@ from .trace import Trace
 
 ALL_STEPS = "ProfilerStep*"
 STEP_PREFIX = "ProfilerStep#"
-_STEP = re.compile(STEP_PREFIX + r"(\d+)$")
+_STEP = re.compile(STEP_PREFIX + r"([0-9]{1,18})$")  # no more digits than an int64 holds
 
 
 def step_name(number: int) -> str:

@@ -19,6 +19,7 @@ from mindtorch_prof.trace import ANNOTATION
         ("ProfilerStep#1 again", -1),
         ("my ProfilerStep#1", -1),
         ("ProfilerStep*", -1),
+        ("ProfilerStep#99999999999999999999", -1),
     ],
 )
 def test_only_whole_names_of_torchs_steps_are_steps(name: str, number: int) -> None:
