@@ -24,7 +24,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from mindtorch_prof.export.files import open_atomically
+from mindtorch_prof.files import open_atomically
 
 from . import _archive, _device, _dtype, _pickle_names, _weights_only_unpickler
 from ._pickling import dumps

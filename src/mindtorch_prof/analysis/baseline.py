@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray
-from ..export.files import open_for_export
+from ..files import open_for_export
 from .noise import quantiles
 from .recording import Recording, as_results
 from .repeats import COUNTERS, TIMES, Key, Measured, measure

@@ -267,7 +267,7 @@ def _escaped_property(text: str) -> str:
 def _write_junit(report: CheckReport, options: argparse.Namespace) -> None:
     from xml.etree import ElementTree as ET
 
-    from ..export.files import open_for_export
+    from ..files import open_for_export
 
     cases = [m for m in METRICS if m in report.checked or m in report.skipped]
     suite = ET.Element(

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output == "-":
         sys.stdout.write(text)
         return 0
-    from ..export.files import open_for_export
+    from ..files import open_for_export
 
     with _common.writing(options.output), open_for_export(options.output) as out:
         out.write(text.encode("utf-8", "backslashreplace"))

@@ -16,12 +16,12 @@ import numpy as np
 import orjson
 
 from ..arrays import Array, IntArray
+from ..files import open_for_export
 from ..forward_backward import forward_backward
 from ..settings import EVENT_COST
 from ..trace import ALLOCATES, ANNOTATION, RUNTIME, SYNTHETIC, Trace
 from ..tree import thread_slices
 from . import chrome_device as device_part
-from .files import open_for_export
 
 if TYPE_CHECKING:
     from ..torch_api.function_events import FunctionEvent, FunctionEventAvg

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from ..analysis.memory_breakdown import memory_changes
+from ..files import open_for_export
 from ..torch_api.memory_categories import sizes_over_time
-from .files import open_for_export
 from .html import memory_page
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import io
 import os
 
 from ..analysis.sheet import Sheet
-from .files import open_for_export
+from ..files import open_for_export
 
 _CHUNK = 65_536  # rows that are turned into text at a time
 

@@ -9,10 +9,10 @@ import orjson
 
 from ..analysis.recording import Recording, recorded_results
 from ..arrays import IntArray
+from ..files import open_for_export
 from ..trace import Trace
 from ..tree import parents, thread_slices, total_up
 from ..version import __version__
-from .files import open_for_export
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

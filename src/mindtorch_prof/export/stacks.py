@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..arrays import BoolArray, IntArray
+from ..files import open_for_export
 from ..trace import Trace
-from .files import open_for_export
 
 if TYPE_CHECKING:
     from ..torch_api.function_events import FunctionEvent, FunctionEventAvg

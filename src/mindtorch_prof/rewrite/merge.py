@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..export.files import open_for_export
+from ..files import open_for_export
 from ..json_types import JSONObject, JSONScalar
 from ..load.collect import MERGED_FROM
 from ..load.json_slices import RawEvent

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..analysis.recording import Recording, as_results, recorded_results
 from ..arrays import BoolArray, IntArray
-from ..export.files import open_for_export
+from ..files import open_for_export
 from ..json_types import JSONScalar
 from ..load.collect import HOST, category
 from ..load.json_slices import RawEvent

@@ -385,7 +385,7 @@ class MemoryProfileTimeline:
 
     @staticmethod
     def _write(path: str | os.PathLike[str], content: bytes) -> None:
-        from ..export.files import open_for_export
+        from ..files import open_for_export
 
         with open_for_export(path) as out:
             out.write(content)

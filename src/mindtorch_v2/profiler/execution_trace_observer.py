@@ -9,7 +9,7 @@ import weakref
 from abc import ABC, abstractmethod
 from dataclasses import replace
 
-from mindtorch_prof.export.files import open_for_export
+from mindtorch_prof.files import open_for_export
 from mindtorch_prof.trace import Trace
 
 from .execution_trace import ExecutionTrace

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING
 
 from ...analysis.diff import diff
 from ...analysis.recording import Recording, as_results, recorded_results
-from ..files import open_for_export
+from ...files import open_for_export
 from .calls import CATEGORIES
 from .flame import flame_block
 from .memory import memory_block, timeline_page_block

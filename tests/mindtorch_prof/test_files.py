@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch_prof.export.files import open_atomically, open_for_export
+from mindtorch_prof.files import open_atomically, open_for_export
 
 
 def test_a_failed_export_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_replaced_file_keeps_its_permissions(tmp_path: Path) -> None:
 
 def test_what_stands_in_the_file_behind_standard_output_stays(tmp_path: Path) -> None:
     code = (
-        "from mindtorch_prof.export.files import open_for_export\n"
+        "from mindtorch_prof.files import open_for_export\n"
         "print('before')\n"
         "with open_for_export('/dev/stdout') as out: out.write(b'exported ')\n"
         "print('after')"
@@ -66,7 +66,7 @@ def test_the_next_export_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text("old")
     code = (
-        "import os, sys\nfrom mindtorch_prof.export.files import open_for_export\n"
+        "import os, sys\nfrom mindtorch_prof.files import open_for_export\n"
         f"with open_for_export({str(path)!r}) as out:\n"
         "    out.write(b'half'); out.flush(); os.kill(os.getpid(), 9)"
     )

@@ -1,4 +1,4 @@
-"""Files for exports: a path in, an open binary file out. The file is written under a temporary name and renamed at the end.
+"""Files that are written: a path in, an open binary file out. The file is written under a temporary name and renamed at the end.
 
 Whatever happens while it is written (an error, a full disk, a kill), the file of that name is the old one or the complete new one.
 A killed process leaves its temporary file; the next export to the same path removes it.
