@@ -6,6 +6,7 @@ A step that changes a trace is a function from a Trace to another.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -272,6 +273,12 @@ class Trace(Columns):
 
     def __len__(self) -> int:
         return len(self.start_ns)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the columns as they are; `mindtorch_prof.load` opens the file in milliseconds, however large it is."""
+        from .native_file import write_native  # which imports this module
+
+        write_native(self, path)
 
     @property
     def n_synthetic(self) -> int:

@@ -30,7 +30,7 @@ LEVELS = (
         "json_types",
     ),
     ("inputs", "settings"),
-    ("trace",),
+    ("trace", "native_file"),
     ("tree", "steps"),
     ("averages", "call_paths", "python_rows", "forward_backward", "synthetic_rows"),
     ("torch_api", "analysis", "export"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..native_file import SUFFIX
+
 if TYPE_CHECKING:
     from ..analysis.recording import Recording
 
@@ -53,9 +55,19 @@ def _speedscope(source: Recording, path: str, options: ExportOptions) -> None:
     export_speedscope(source, path, name=options.name)
 
 
+def _native(source: Recording, path: str, options: ExportOptions) -> None:
+    from ..analysis.recording import as_results
+
+    save = (
+        getattr(source, "save", None) or as_results(source).trace.save
+    )  # a loaded file knows how it is listed
+    save(path)
+
+
 EXPORTERS = {
     "chrome": Exporter(".pt.trace.json.gz", _chrome),
     "csv": Exporter(".csv", _csv),
+    "native": Exporter(SUFFIX, _native),
     "parquet": Exporter(".parquet", _parquet),
     "speedscope": Exporter(".speedscope.json", _speedscope),
 }

@@ -20,6 +20,7 @@ from .core import compiled_reader
 from .errors import BrokenTraceError, NotATraceError
 from .json_slices import Slices, no_garbage_collection
 from .kineto import OWN_KEY, trace_of
+from .native import is_native, read_native
 
 if TYPE_CHECKING:
     from ..json_types import JSONObject
@@ -40,6 +41,9 @@ class Loaded(FinishedRecording):
         listed = super()._listed
         return Results(with_forward_stacks(listed.trace)) if self._forward_stacks else listed
 
+    def _shown(self) -> dict[str, bool]:
+        return {"python_functions": self._python_functions, "forward_stacks": self._forward_stacks}
+
     @property
     def health(self) -> Health:
         """What is missing from the file or was repaired."""
@@ -58,6 +62,14 @@ def opened(
     limits: Limits,
 ) -> Loaded:
     """Read a file; `load` says what the arguments mean."""
+    if is_native(file):
+        native = read_native(os.fsdecode(file))
+        shown = (
+            native.shown
+            if python_functions is None
+            else {**native.shown, "python_functions": python_functions}
+        )
+        return Loaded(native.trace, **shown)
     with Source(file, limits) as source, _bar(source, progress) as advance, no_garbage_collection():
         collector = Collector()
         reader = compiled_reader(collector)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.recording import Recording, recorded_results
 from ..export import chrome
+from ..native_file import write_native
 from ..python_rows import with_calls
 from .event_list import EventList
 from .function_events import FunctionEvent, FunctionEventAvg
@@ -95,6 +96,15 @@ class RecordingAnswers(KeyAverages):
         """Write one self-contained page that shows where time and memory went; `other`: a second recording, to compare with."""
         with self._writing(path):
             self._finished("exporting a report").export_html(path, other)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the recording's columns as they are; `mindtorch_prof.load` opens the file in milliseconds, however large it is."""
+        with self._writing(path):
+            write_native(self._finished("saving").trace, path, self._shown())
+
+    def _shown(self) -> dict[str, bool]:
+        """How events are listed: the arguments of `load.open_trace.Loaded`."""
+        return {"python_functions": self._finished().trace.settings.with_stack}
 
     def _repr_html_(self) -> str | None:
         """The averages as a small table to sort and filter, for notebooks."""
@@ -186,6 +196,9 @@ class FinishedRecording(RecordingAnswers):
 
     def _listed_results(self) -> Results:
         return self._listed
+
+    def _shown(self) -> dict[str, bool]:
+        return {"python_functions": self._python_functions}
 
     def _finished(self, purpose: str = "getting results") -> Results:
         return self._results
