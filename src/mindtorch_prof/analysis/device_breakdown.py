@@ -11,6 +11,9 @@
 Annotations and synchronisation on a device are no work. Work that has no launch in the recording and began before the first work that has one
 was launched before the recording (by steps of warm-up): it is left out and counted apart.
 
+On Ascend devices the span goes from the first to the last computation or communication, as in torch_npu's step_trace_time.csv: copies before
+and after it are left out. Its "Free" is idle plus exposed copies.
+
 A step's figures are those of the work launched in it, whenever that ran; its span goes from the start of the first to the end of the
 last of it. Where steps do not overlap on the device, the spans, the gaps before them and the work outside of steps make up the device's span.
 """
@@ -18,6 +21,7 @@ last of it. Where steps do not overlap on the device, the spans, the gaps before
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +34,8 @@ from .recording import Recording, as_results
 
 # classes of device work
 COMPUTATION, COMMUNICATION, COPY = range(3)
+
+ASCEND = "npu"  # `Settings.device` of Ascend recordings
 
 
 @dataclass(frozen=True)
@@ -254,6 +260,22 @@ def breakdown_by(
     )
 
 
+def without_outer_copies(
+    group: IntArray, start_ns: IntArray, end_ns: IntArray, work_class: IntArray, n_groups: int
+) -> tuple[IntArray, IntArray]:
+    """Starts and ends, with copies cut to the time from the first to the last other work of their group; those outside become empty."""
+    is_copy = work_class == COPY
+    others = np.flatnonzero(~is_copy)
+    first = np.full(n_groups, np.iinfo(np.int64).max)
+    last = np.full(n_groups, np.iinfo(np.int64).min)
+    np.minimum.at(first, group[others], start_ns[others])
+    np.maximum.at(last, group[others], end_ns[others])
+    cut = is_copy & (first <= last)[group]  # a group of copies alone stays as it is
+    begin = np.where(cut, np.clip(start_ns, first[group], np.maximum(last, first)[group]), start_ns)
+    end = np.where(cut, np.clip(end_ns, first[group], np.maximum(last, first)[group]), end_ns)
+    return begin, end
+
+
 def work_classes(device: Device) -> IntArray:
     """By row of a Device: whether it is computation, communication or a copy. A copy that is part of a collective is communication."""
     by_name = communication.on_device(device.names)
@@ -275,9 +297,27 @@ def launched_before_recording(device: Device) -> BoolArray:
     return before
 
 
-def counted_work(device: Device) -> IntArray:
-    """The rows that a breakdown counts: the work of the devices, less what was launched before the recording began."""
-    return np.flatnonzero(device.works & ~launched_before_recording(device))
+class DeviceWork(NamedTuple):
+    """The work that a breakdown counts, as columns with one value per piece of work."""
+
+    rows: IntArray  # of `Trace.device`
+    numbers: IntArray  # of the devices
+    place: IntArray  # of the device, in `numbers`
+    start_ns: IntArray
+    end_ns: IntArray
+    work_class: IntArray  # COMPUTATION, COMMUNICATION or COPY
+
+
+def device_work(trace: Trace) -> DeviceWork:
+    """The work of the devices, less what was launched before the recording began; on Ascend, without outer copies."""
+    device = trace.device
+    rows = np.flatnonzero(device.works & ~launched_before_recording(device))
+    numbers, place = np.unique(device.device[rows], return_inverse=True)
+    place = place.reshape(-1)
+    start, end, classes = device.start_ns[rows], device.end_ns[rows], work_classes(device)[rows]
+    if trace.settings.device == ASCEND:
+        start, end = without_outer_copies(place, start, end, classes, len(numbers))
+    return DeviceWork(rows, numbers, place, start, end, classes)
 
 
 def has_an_op(trace: Trace) -> BoolArray:
@@ -331,13 +371,10 @@ def device_breakdown(recording: Recording) -> list[DeviceBreakdown]:
     """What each device did with its time, in the order of the devices' numbers; empty without device work."""
     trace = recording if isinstance(recording, Trace) else as_results(recording).trace
     device = trace.device
-    before = launched_before_recording(device)
-    rows = np.flatnonzero(device.works & ~before)
+    rows, numbers, place, start, end, classes = device_work(trace)
     if not len(rows):
         return []
-    numbers, place = np.unique(device.device[rows], return_inverse=True)
-    place = place.reshape(-1)
-    start, end, classes = device.start_ns[rows], device.end_ns[rows], work_classes(device)[rows]
+    before = launched_before_recording(device)
     whole = breakdown_by(place, start, end, classes, len(numbers))
     has_op = has_an_op(trace)[rows]
     with_op = union_lengths(place[has_op], start[has_op], end[has_op], len(numbers))
@@ -345,7 +382,7 @@ def device_breakdown(recording: Recording) -> list[DeviceBreakdown]:
     step = step_of_row[rows]
     outside = step < 0
     without_step = union_lengths(place[outside], start[outside], end[outside], len(numbers))
-    steps = _steps(place, start, end, classes, step, numbers_of_steps)
+    steps = _steps(place, start, end, classes, step, numbers_of_steps, trace.settings.device == ASCEND)
     streams = _streams(place, start, end, classes, device.stream[rows], whole)
     breakdowns = []
     for index, number in enumerate(numbers.tolist()):
@@ -378,6 +415,7 @@ def _steps(
     classes: IntArray,
     step: IntArray,
     numbers: tuple[int, ...],
+    only_inner_copies: bool,
 ) -> list[list[StepBreakdown]]:
     """By device, its steps in the order in which they began on it."""
     by_device: list[list[StepBreakdown]] = [[] for _ in range(int(place.max()) + 1)]
@@ -385,7 +423,10 @@ def _steps(
     if not len(inside):
         return by_device
     keys, group = np.unique(place[inside] * len(numbers) + step[inside], return_inverse=True)
-    columns = breakdown_by(group.reshape(-1), start[inside], end[inside], classes[inside], len(keys))
+    group, start, end, classes = group.reshape(-1), start[inside], end[inside], classes[inside]
+    if only_inner_copies:
+        start, end = without_outer_copies(group, start, end, classes, len(keys))
+    columns = breakdown_by(group, start, end, classes, len(keys))
     of_device = keys // len(numbers)
     latest_end: dict[int, int] = {}
     for position in np.lexsort((columns.start_ns, of_device)).tolist():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,8 @@ from mindtorch_prof.analysis.device_breakdown import (
     COPY,
     breakdown,
     breakdown_by,
-    counted_work,
     device_breakdown,
-    work_classes,
+    device_work,
 )
 from mindtorch_prof.load import load
 from mindtorch_prof.trace import (
@@ -176,6 +176,25 @@ def test_an_annotation_or_a_launch_is_no_op() -> None:
     assert device_breakdown(trace)[0].without_op_ns == 20
 
 
+def test_on_ascend_copies_do_not_extend_the_span() -> None:
+    trace = make_trace(
+        device=make_device(
+            ("MEMCPY_ASYNC", 0, 50, 2, DEVICE_COPY, -1),
+            ("Conv2D", 60, 90, 2, DEVICE_KERNEL, -1),
+            ("MEMCPY_ASYNC", 95, 98, 3, DEVICE_COPY, -1),
+            ("hcom_allReduce_", 100, 120, 4, DEVICE_KERNEL, -1),
+            ("MEMCPY_ASYNC", 110, 150, 2, DEVICE_COPY, -1),
+        )
+    )
+    gpu, npu = (
+        device_breakdown(replace(trace, settings=replace(trace.settings, device=name)))[0]
+        for name in ("cuda", "npu")
+    )
+    assert (gpu.span_ns, gpu.exposed_copy_ns, gpu.idle_ns) == (150, 83, 17)
+    assert (npu.span_ns, npu.exposed_copy_ns, npu.idle_ns) == (60, 3, 7)
+    assert (npu.computation_ns, npu.exposed_communication_ns) == (30, 20)
+
+
 # ---------------------------------------------------------------------------- other tools' figures
 
 
@@ -218,9 +237,9 @@ def test_communication_and_copies_are_those_of_tracelens_with_recomputed_work(ec
     assert whole.copy_us == pytest.approx(times["total_memcpy_time"], abs=0.03)
     assert whole.exposed_copy_us == pytest.approx(times["exposed_memcpy_time"], abs=0.03)
     # this table leaves memory fills out; original and recomputed kernels do not overlap in it
-    device, rows = trace.device, counted_work(trace.device)
-    rows = rows[device.kind[rows] != DEVICE_SET]
-    kernels = breakdown(device.start_ns[rows], device.end_ns[rows], work_classes(device)[rows])
+    work = device_work(trace)
+    keep = trace.device.kind[work.rows] != DEVICE_SET
+    kernels = breakdown(work.start_ns[keep], work.end_ns[keep], work.work_class[keep])
     assert kernels.computation_us == pytest.approx(times["computation_time"], abs=0.06)
 
 
