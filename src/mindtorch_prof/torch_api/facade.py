@@ -20,7 +20,7 @@ from .function_events import FunctionEvent, FunctionEventAvg
 from .results import Results
 
 if TYPE_CHECKING:
-    from ..analysis.device_usage import Usage
+    from ..analysis.device_breakdown import DeviceBreakdown
     from ..analysis.overhead import Overhead
     from ..trace import Trace
     from .event_tree import _ProfilerEvent
@@ -214,11 +214,11 @@ class FinishedRecording(RecordingAnswers):
         """The events as columns."""
         return self.events().to_dict()
 
-    def device_usage(self) -> list[Usage]:
-        """How busy each stream of each device was: one row per stream, see `mindtorch_prof.analysis.device_usage`."""
-        from ..analysis.device_usage import device_usage
+    def device_breakdown(self) -> list[DeviceBreakdown]:
+        """What each device did with its time: computation, exposed communication, exposed copies and idle, which add up to its span."""
+        from ..analysis.device_breakdown import device_breakdown
 
-        return device_usage(self.trace)
+        return device_breakdown(self.trace)
 
     def memory_summary(self) -> str:
         """The most memory that was alive at one time, when that was, and which ops had taken it (needs profile_memory)."""
