@@ -21,6 +21,7 @@ from .results import Results
 
 if TYPE_CHECKING:
     from ..analysis.device_breakdown import DeviceBreakdown
+    from ..analysis.device_usage import Usage
     from ..analysis.overhead import Overhead
     from ..trace import Trace
     from .event_tree import _ProfilerEvent
@@ -219,6 +220,12 @@ class FinishedRecording(RecordingAnswers):
         from ..analysis.device_breakdown import device_breakdown
 
         return device_breakdown(self.trace)
+
+    def device_usage(self) -> list[Usage]:
+        """How busy each stream of each device was: one row per stream, see `mindtorch_prof.analysis.device_usage`."""
+        from ..analysis.device_usage import device_usage
+
+        return device_usage(self.trace)
 
     def memory_summary(self) -> str:
         """The most memory that was alive at one time, when that was, and which ops had taken it (needs profile_memory)."""
