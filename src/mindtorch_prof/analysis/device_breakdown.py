@@ -321,11 +321,13 @@ def device_work(trace: Trace) -> DeviceWork:
 
 
 def has_an_op(trace: Trace) -> BoolArray:
-    """Mask of the rows of `trace.device` that an op accounts for. An annotation, a Python call or a launch alone is no op."""
+    """Mask of the rows of `trace.device` that an op accounts for. An annotation, a Python call or a launch alone is no op; the annotation
+    around a collective is."""
     device = trace.device
     if not len(device) or not len(trace):
         return np.zeros(len(device), bool)
-    is_op = np.isin(trace.kind, (OP, NODE, KERNEL)) & (step_numbers(trace.names, trace.name) < 0)
+    is_collective = communication.on_host(trace.names)[trace.name]
+    is_op = (np.isin(trace.kind, (OP, NODE, KERNEL)) | is_collective) & (step_numbers(trace.names, trace.name) < 0)
     return (device.op >= 0) & is_op[np.maximum(device.op, 0)]
 
 
