@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trace_builder import make_device, make_frames, make_trace
 
-from mindtorch_prof.analysis.device_breakdown import device_breakdown
+from mindtorch_prof.analysis.device_breakdown import COPY, breakdown, device_breakdown, work_classes
 from mindtorch_prof.analysis.idle_causes import CAUSES, SWITCH_NS, DeviceIdle, idle_causes
 from mindtorch_prof.load import load
-from mindtorch_prof.trace import DEVICE_COPY, DEVICE_KERNEL, OP, RUNTIME, Trace
+from mindtorch_prof.trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, OP, RUNTIME, Trace
 
 HTA = json.loads((Path(__file__).parents[1] / "facts" / "hta_device.json").read_text())
 LAUNCH = "cudaLaunchKernel"
@@ -255,10 +255,12 @@ def test_charges_add_up_on_every_trace(folder: str, ecosystem: Path) -> None:
 def test_breakdown_gaps_and_queues_are_those_of_hta(name: str, ecosystem: Path) -> None:
     expected = HTA[name]
     trace = load(ecosystem / name).trace
-    # HTA counts work that was launched before the recording: without any launches, so do we
-    none = np.full(len(trace.device), -1)
-    (times,) = device_breakdown(replace(trace, device=replace(trace.device, launch=none, op=none)))
+    # HTA counts work that was launched before the recording, and memory fills as copies
+    works = trace.device.works
+    classes = np.where(trace.device.kind == DEVICE_SET, COPY, work_classes(trace.device))
+    times = breakdown(trace.device.start_ns[works], trace.device.end_ns[works], classes[works])
     assert (times.idle_us, times.span_us) == (expected["idle_us"], expected["span_us"])
+    assert times.computation_us == expected["compute_us"]
     assert times.overlap * 100 == pytest.approx(expected["overlap_percent"], abs=0.006)
     (idle,) = idle_causes(trace)
     if device_breakdown(trace)[0].launched_before_events:
