@@ -327,7 +327,9 @@ def has_an_op(trace: Trace) -> BoolArray:
     if not len(device) or not len(trace):
         return np.zeros(len(device), bool)
     is_collective = communication.on_host(trace.names)[trace.name]
-    is_op = (np.isin(trace.kind, (OP, NODE, KERNEL)) | is_collective) & (step_numbers(trace.names, trace.name) < 0)
+    is_op = (np.isin(trace.kind, (OP, NODE, KERNEL)) | is_collective) & (
+        step_numbers(trace.names, trace.name) < 0
+    )
     return (device.op >= 0) & is_op[np.maximum(device.op, 0)]
 
 
