@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import BoolArray, IntArray
-from ..steps import ALL_STEPS, step_number
+from ..steps import ALL_STEPS, step_number, step_rows
 from ..trace import RUNTIME, Columns, Trace
 from ..tree import depths, nearest, parents, thread_slices
 from .device_breakdown import COMMUNICATION, DeviceWork, device_work
@@ -460,9 +460,7 @@ class _HostActivity:
         rows = rows[np.lexsort((outer[rows], -self._end[rows], self._start[rows], self._thread[rows]))]
         self._rows = {int(self._thread[rows[a]]): rows[a:b] for a, b in thread_slices(self._thread[rows])}
         self._cache: dict[int, tuple[IntArray, IntArray, IntArray]] = {}
-        launches = trace.device.launch[trace.device.launch >= 0]
-        threads, counts = np.unique(trace.thread[launches], return_counts=True)
-        self.main_thread = int(threads[np.argmax(counts)]) if len(threads) else -1
+        self.main_thread = _main_thread(trace)
 
     def during(
         self, thread: IntArray, begin: IntArray, end: IntArray
@@ -548,6 +546,17 @@ class _HostActivity:
         return time, event, call
 
 
+def _main_thread(trace: Trace) -> int:
+    """The thread that marks the steps, else the one with the most ops and Python calls; -1: there are none."""
+    steps = step_rows(trace)
+    if len(steps):
+        return int(trace.thread[steps[0]])
+    threads, counts = np.unique(
+        np.concatenate([trace.thread[trace.kind != RUNTIME], trace.frames.thread]), return_counts=True
+    )
+    return int(threads[np.argmax(counts)]) if len(threads) else -1
+
+
 def _sources(
     trace: Trace,
     work: DeviceWork,
@@ -591,10 +600,11 @@ def _sources(
         names = device_names[trace.device.name[rows[some]]]
         found += _ranked_texts(CAUSES[cause], names, None, gaps.charges[some, cause], some)
     some = np.flatnonzero(gaps.charges[:, LAUNCH_DELAY] > 0)
-    row = np.maximum(launches.row[after[some]], 0)
+    row, op = np.maximum(launches.row[after[some]], 0), trace.device.op[gaps.after[some]]
+    around = host.names[host.name_at(thread[some], trace.start_ns[row])]
     found += _ranked_texts(
         CAUSES[LAUNCH_DELAY],
-        host.names[host.name_at(thread[some], trace.start_ns[row])],
+        np.where(op >= 0, call_text[trace.name[np.maximum(op, 0)]], around),
         call_text[trace.name[row]],
         gaps.charges[some, LAUNCH_DELAY],
         some,

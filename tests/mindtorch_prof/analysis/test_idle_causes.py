@@ -71,17 +71,12 @@ def test_host_late_time_is_split_by_what_the_host_did() -> None:
 
 def test_where_the_launching_thread_does_nothing_the_main_thread_counts() -> None:
     trace = make_trace(
-        (LAUNCH, 0, 5, 1, RUNTIME),
-        (LAUNCH, 6, 9, 1, RUNTIME),
         ("loss", 20, 60, 1, OP),
+        (LAUNCH, 0, 5, 2, RUNTIME),
         (LAUNCH, 60, 65, 2, RUNTIME),
-        device=make_device(
-            ("a", 10, 20, 7, DEVICE_KERNEL, -1),
-            ("a", 20, 21, 7, DEVICE_KERNEL, -1),
-            ("b", 65, 80, 7, DEVICE_KERNEL, -1),
-        ),
+        device=make_device(("a", 10, 21, 7, DEVICE_KERNEL, -1), ("b", 65, 80, 7, DEVICE_KERNEL, -1)),
     )
-    device = only(launched(trace, 0, 1, 3))
+    device = only(launched(trace, 1, 2))
     assert {(s.source, s.time_ns) for s in device.sources if s.cause == "host late"} == {("loss", 39)}
 
 
