@@ -120,6 +120,7 @@ enum {
     ARG_EXTERNAL, ARG_SEQUENCE, ARG_FORWARD, ARG_SYNTHETIC, ARG_ALLOCATES, ARG_STACK, ARG_FINISHED,
     ARG_FLOPS, ARG_FLOPS_2, ARG_FLOPS_3, ARG_OLD_EXTERNAL, ARG_CORRELATION, ARG_DEVICE, ARG_STREAM, ARG_STREAM_ID,
     ARG_PYTHON_ID, ARG_PYTHON_PARENT, ARG_PYTHON_MODULE, ARG_BYTES, ARG_ADDRESS, ARG_TOTAL, ARG_DEVICE_TYPE, ARG_DEVICE_ID,
+    ARG_KERNEL,
     ARGUMENTS
 };
 enum { INPUTS = 4 };
@@ -129,6 +130,7 @@ static const char *const ARGUMENT_KEYS[ARGUMENTS] = {
     "External id", "Sequence number", "Fwd thread id", NULL, NULL, "Call stack", "finished", /* two names come from Python */
     "flops", "FLOPs", "Flops", "external id", "correlation", "device", "stream", "Stream Id",
     "Python id", "Python parent id", "Python module id", "Bytes", "Addr", "Total Allocated", "Device Type", "Device Id",
+    "kernel",
 };
 
 /* What the keys of arguments say: where the arguments stand. */
@@ -717,7 +719,16 @@ static int add_runtime(reader_t *reader, const category_t *group, int kind)
     }
     row = table->count;
     for (int32_t number = group->first_event; number >= 0; number = tokens->events[number].next, row++) {
-        if (name_and_thread(reader, &tokens->events[number], table, row) < 0) {
+        row_t each = accepted_row(reader, number);
+        const value_t *kernel = argument(&each, ARG_KERNEL);
+        if (kernel != NULL && kernel->type == VALUE_STRING && kernel->length > 2) {
+            int32_t extra = number_of_value(reader, &reader->extras, "launched_kernel", kernel);
+            if (extra < 0) {
+                return FAILED;
+            }
+            I32(table, HOST_EXTRA)[row] = extra;
+        }
+        if (name_and_thread(reader, each.event, table, row) < 0) {
             return FAILED;
         }
     }

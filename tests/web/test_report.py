@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import chromium
+import kineto_documents
 import pytest
 from chromium import Browser
 from synthetic_traces import linear_with_synthetic_ops
@@ -546,6 +547,23 @@ def test_nothing_sticks_out_on_a_phone(page: Browser, recorded: Recorded, width:
     for name in ("overview", "operators", "flame", "timeline", "memory", "modules", "compare"):
         view(page, name, ".side, .totals")
         assert page.js("document.documentElement.scrollWidth - innerWidth") <= 0, name
+
+
+def test_the_device_view_shows_the_breakdown_on_desks_and_phones(page: Browser, tmp_path: Path) -> None:
+    hostile = {**kineto_documents.kernel("<img src=x onerror=alert(1)>", 900.0, 2.5)}
+    document = kineto_documents.gpu()
+    document["traceEvents"].append(hostile)
+    loaded = kineto_documents.load_document(document)
+    (times,) = loaded.device_breakdown()
+    loaded.export_html(tmp_path / "gpu.html")
+    for width in (1400, 390):
+        page.size(width, 844, phone=width < 600)
+        page.open(tmp_path / "gpu.html", "#device")
+        page.wait("document.querySelector('.view-device [data-part=idle_us]')")
+        shown = page.js("document.querySelector('[data-part=idle_us] .number').textContent")
+        assert shown == f"{times.idle_us:.3f} µs"
+        assert page.js("document.querySelectorAll('#app img').length") == 0
+        assert page.js("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 # ------------------------------------------------------------------------------------ hostile names

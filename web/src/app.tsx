@@ -6,6 +6,7 @@ import { label, plural, spelled } from "./format";
 import { Segments } from "./parts";
 import { StoreContext, VIEWS, type Store, type View, type Wanted, type Which } from "./store";
 import { Compare } from "./views/compare";
+import { Device } from "./views/device";
 import { Flame } from "./views/flame";
 import { Memory } from "./views/memory";
 import { Modules } from "./views/modules";
@@ -25,10 +26,11 @@ const TITLES: Record<View, string> = {
   timeline: "Timeline",
   memory: "Memory",
   modules: "Modules",
+  device: "Device",
   compare: "Compare",
 };
 
-const COMPONENTS = { overview: Overview, operators: Operators, flame: Flame, timeline: Timeline, memory: Memory, modules: Modules };
+const COMPONENTS = { overview: Overview, operators: Operators, flame: Flame, timeline: Timeline, memory: Memory, modules: Modules, device: Device };
 
 function viewsOf(summaries: Block[]): View[] {
   if (summaries[0]!.values.views === "memory") return ["memory"];
@@ -37,6 +39,7 @@ function viewsOf(summaries: Block[]): View[] {
     if (v === "compare") return summaries.length > 1;
     if (v === "memory") return any("memory");
     if (v === "modules") return any("modules");
+    if (v === "device") return any("device");
     return true;
   });
 }

@@ -1,14 +1,11 @@
-"""Device usage: a Trace in; busy and idle time of each stream and device out. Overlapping work counts once."""
+"""Device usage: a Trace in; how busy each device and each of its streams was, out. The figures are those of `device_breakdown`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from ..arrays import BoolArray, IntArray
-from ..trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Device, Trace
-from .intervals import covered, union
+from ..trace import Trace
+from .device_breakdown import Breakdown, device_breakdown
 
 ALL_STREAMS = -1
 
@@ -19,12 +16,12 @@ class Usage:
 
     device: int
     stream: int
-    events: int  # kernels, copies and memsets
-    span_us: float  # from the start of the device's first event to the end of its last, the same for all its streams
+    events: int  # kernels, copies and memory fills
+    span_us: float  # from the start of the device's first work to the end of its last, the same for all its streams
     busy_us: float  # in which at least one of the events ran
     idle_us: float  # the rest of the span
-    kernel_us: float  # in which at least one kernel ran
-    copy_us: float  # in which at least one copy or memset ran
+    kernel_us: float  # in which at least one kernel or memory fill ran
+    copy_us: float  # in which at least one copy ran
     longest_idle_us: float
 
     @property
@@ -35,43 +32,26 @@ class Usage:
 
 def device_usage(trace: Trace) -> list[Usage]:
     """One row per device for all its streams together, followed by one row per stream."""
-    device = trace.device
-    works = device.works
     rows = []
-    for index in np.unique(device.device[works]).tolist():
-        here = works & (device.device == index)
-        span = int(device.start_ns[here].min()), int(device.end_ns[here].max())
-        rows.append(_usage(device, here, index, ALL_STREAMS, span))
+    for whole in device_breakdown(trace):
+        rows.append(_usage(whole, whole.device, ALL_STREAMS, whole.events, whole.longest_idle_ns))
         rows += [
-            _usage(device, here & (device.stream == stream), index, stream, span)
-            for stream in np.unique(device.stream[here]).tolist()
+            _usage(stream, whole.device, stream.stream, stream.events, stream.longest_idle_ns)
+            for stream in whole.streams
         ]
     return rows
 
 
-def _usage(device: Device, which: BoolArray, index: int, stream: int, span: tuple[int, int]) -> Usage:
-    start, end = union(device.start_ns[which], device.end_ns[which])
-    busy = int((end - start).sum())
-    gaps = np.append(start, span[1]) - np.insert(end, 0, span[0])
-    copies = (device.kind == DEVICE_COPY) | (device.kind == DEVICE_SET)
+def _usage(times: Breakdown, device: int, stream: int, events: int, longest_idle_ns: int) -> Usage:
+    kernels_ns = times.computation_ns + times.exposed_communication_ns
     return Usage(
-        index,
+        device,
         stream,
-        int(which.sum()),
-        (span[1] - span[0]) / 1000,
-        busy / 1000,
-        (span[1] - span[0] - busy) / 1000,
-        _busy_ns(device, which & (device.kind == DEVICE_KERNEL)) / 1000,
-        _busy_ns(device, which & copies) / 1000,
-        int(gaps.max(initial=0)) / 1000,
+        events,
+        times.span_us,
+        times.busy_us,
+        times.idle_us,
+        kernels_ns / 1000,
+        times.copy_us,
+        longest_idle_ns / 1000,
     )
-
-
-def _busy_ns(device: Device, which: BoolArray) -> int:
-    start, end = union(device.start_ns[which], device.end_ns[which])
-    return int((end - start).sum())
-
-
-def covered_within(begin: IntArray, end: IntArray, work_start: IntArray, work_end: IntArray) -> IntArray:
-    """How much of each time from `begin` to `end` is covered by work."""
-    return covered(union(work_start, work_end), begin, end)

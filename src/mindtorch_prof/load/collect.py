@@ -108,8 +108,11 @@ _NO_HOST: dict[str, int] = {
     "unfinished": False,
     "synthetic": 0,
 }
-_NO_RUNTIME = {name: value for name, value in _NO_HOST.items() if name not in ("external", "correlation")}
+_NO_RUNTIME = {
+    name: value for name, value in _NO_HOST.items() if name not in ("external", "correlation", "extra")
+}
 _FLOPS = ("flops", "FLOPs", "Flops")
+LAUNCHED_KERNEL = "kernel"  # an argument of launch calls: all that says what a graph's capture launched
 LARGEST_US = 9.0e15  # times beyond this are no microseconds since any epoch
 MERGED_FROM = 10_000_000  # merged files number the processes of ranks from here on, above every pid of Linux
 _FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError)
@@ -555,8 +558,13 @@ class Collector:
     def _add_runtime(self, group: list[RawEvent]) -> None:
         args = _arguments(group)
         lists: Lists = {"external": _external(args), "correlation": _field(args, "correlation", -1)}
+        lists["extra"] = [self.launched_kernel_number(a.get(LAUNCHED_KERNEL)) for a in args]
         lists |= self._common(group)
         self.host.add(lists, kind=RUNTIME, **_NO_RUNTIME)
+
+    def launched_kernel_number(self, name: object) -> int:
+        """The number of the kernel's name that ROCm writes into the arguments of a launch call, as of an op's further arguments; -1: none."""
+        return self.extras[orjson.dumps({LAUNCHED_KERNEL: name})] if isinstance(name, str) and name else -1
 
     def _add_frames(self, group: list[RawEvent]) -> None:
         args = _arguments(group)

@@ -93,6 +93,9 @@ class _Handler:
     def device_extra(self, text: bytes) -> int:
         return self._collector.device_extra_number(orjson.loads(text))
 
+    def launched_kernel(self, text: bytes) -> int:
+        return self._collector.launched_kernel_number(orjson.loads(text))
+
     def counted(self, cat: str | None, count: int) -> None:
         self._collector.categories[cat or ""] += count
 

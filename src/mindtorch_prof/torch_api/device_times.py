@@ -17,7 +17,7 @@ import numpy.typing as npt
 import orjson
 
 from .. import averages as grouping
-from ..analysis.device_usage import covered_within
+from ..analysis.intervals import covered, union
 from ..trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, DEVICE_SYNC, Device, Trace
 from ..tree import sum_by, total_up
 from .enums import DeviceType
@@ -82,9 +82,8 @@ class DeviceColumns:
             on_stream = (device.device == index) & (device.stream == stream)
             rows = np.flatnonzero(on_stream & annotations)
             work = on_stream & works
-            length[rows] = covered_within(
-                device.start_ns[rows], device.end_ns[rows], device.start_ns[work], device.end_ns[work]
-            )
+            busy = union(device.start_ns[work], device.end_ns[work])
+            length[rows] = covered(busy, device.start_ns[rows], device.end_ns[rows])
         return length
 
     @property

@@ -22,6 +22,7 @@ from .function_events import FunctionEvent, FunctionEventAvg
 from .results import Results
 
 if TYPE_CHECKING:
+    from ..analysis.device_breakdown import DeviceBreakdown
     from ..analysis.device_usage import Usage
     from ..analysis.overhead import Overhead
     from ..trace import Trace
@@ -235,6 +236,12 @@ class FinishedRecording(RecordingAnswers):
     def to_dict(self) -> dict[str, list[object]]:
         """The events as columns."""
         return self.events().to_dict()
+
+    def device_breakdown(self) -> list[DeviceBreakdown]:
+        """What each device did with its time: computation, exposed communication, exposed copies and idle, which add up to its span."""
+        from ..analysis.device_breakdown import device_breakdown
+
+        return device_breakdown(self.trace)
 
     def device_usage(self) -> list[Usage]:
         """How busy each stream of each device was: one row per stream, see `mindtorch_prof.analysis.device_usage`."""

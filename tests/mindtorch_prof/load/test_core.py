@@ -44,6 +44,18 @@ def test_torch_files_are_read_alike_in_chunks_of_any_size(document: dict[str, An
     assert [difference(data, chunk) for chunk in (50, 100, 333, 1000, None)] == [None] * 5
 
 
+@pytest.mark.parametrize("kernel", ["gemm", "", 'a "b" \\n', 5, None, ["gemm"], {"name": "gemm"}])
+def test_the_kernels_of_launch_calls_are_read_alike(kernel: object) -> None:
+    def call(start: float, **args: object) -> dict[str, Any]:
+        return documents_of_torch.event("hipLaunchKernel", start, 1.0, "cuda_runtime", **args)
+
+    data = as_file(
+        op(), call(1.0, correlation=1), call(3.0, kernel=kernel, correlation=2), call(5.0, kernel=kernel)
+    )
+    assert was_taken(data) == 4
+    assert difference(data) is None
+
+
 def test_recorded_files_are_read_alike(ecosystem: Path) -> None:
     for path in sorted((ecosystem / "ranks").rglob("*.json.gz"))[:3]:
         data = gzip.decompress(path.read_bytes())

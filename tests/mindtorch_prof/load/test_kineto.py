@@ -223,3 +223,10 @@ def test_rows_are_ordered_by_all_keys_and_stay_in_order_where_those_are_equal(
     order = _outer_first((thread, start), -length, own)
     key = lambda place: (rows_[place][0], rows_[place][1], -rows_[place][2], rows_[place][3])
     assert order.tolist() == sorted(range(len(rows_)), key=key)
+
+
+def test_launch_calls_keep_the_names_of_their_kernels() -> None:
+    call = documents.event("hipLaunchKernel", 1.0, 1.0, "cuda_runtime", kernel="gemm", correlation=3, cid=107)
+    trace = load_document(documents.document([call])).trace
+    assert trace.extra is not None
+    assert dict(trace.extra_table[trace.extra[0]]) == {"kernel": "gemm"}

@@ -11,6 +11,7 @@ from ...analysis.diff import diff
 from ...analysis.recording import Recording, as_results, recorded_results
 from ...files import open_for_export
 from .calls import CATEGORIES
+from .device import device_block
 from .flame import flame_block
 from .memory import memory_block, timeline_page_block
 from .modules import modules_block
@@ -43,6 +44,7 @@ def export_html(
     for number, (results, label) in enumerate(zip(recordings, names)):
         blocks = _blocks(results, label)
         blocks["modules"], blocks["timeline"] = modules_block(results), timeline_block(results, max_events)
+        blocks["device"] = device_block(results)
         summary = blocks.pop("summary")
         assert summary is not None
         first[f"summary-{number}"] = summary

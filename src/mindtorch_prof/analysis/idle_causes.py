@@ -1,0 +1,687 @@
+"""Idle causes: a recording in; why its devices were idle out: every gap charged to causes that add up to the idle time exactly.
+
+A gap lies between the end of all work so far and the start of the next. The launch of that next work decides what the gap is charged to:
+
+| cause | which part of the gap |
+| --- | --- |
+| synchronisation | the host came to the launch late because it had waited for the device: as much as that wait had lasted |
+| host late | the rest of the time until the launch call began; `sources` says what the host did meanwhile |
+| launch delay | from the begin of the launch call to the start of the work |
+| waiting for a collective, for another stream | the work was launched in time, and started when communication or work of another stream had ended |
+| kernel switch | the work was launched in time, on the stream that was busy last; the gap is short (`SWITCH_NS`) |
+| unknown | the same with a longer gap; or the recording has no launch of the work |
+
+Gaps of a device are those in which none of its streams works. Gaps of one stream are charged in the same way; there, the time in which the
+work was launched and another stream worked is waiting for that one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import BoolArray, IntArray
+from ..steps import ALL_STEPS, step_number, step_rows
+from ..trace import RUNTIME, Columns, Trace
+from ..tree import depths, nearest, parents, thread_slices
+from .device_breakdown import COMMUNICATION, DeviceWork, device_work
+from .intervals import covered, union
+from .recording import Recording, as_results
+
+CAUSES = (
+    "host late",
+    "synchronisation",
+    "launch delay",
+    "waiting for a collective",
+    "waiting for another stream",
+    "kernel switch",
+    "unknown",
+)
+(
+    HOST_LATE,
+    SYNCHRONISATION,
+    LAUNCH_DELAY,
+    COLLECTIVE_WAIT,
+    STREAM_WAIT,
+    KERNEL_SWITCH,
+    UNKNOWN,
+) = range(len(CAUSES))
+
+SWITCH_NS = 30_000  # a queued kernel that starts within this time needs no further explanation
+
+# runtime calls in which the host waits for a device: cudaStreamSynchronize, hipMemcpy, aclrtSynchronizeDevice ...
+_WAITING = re.compile(r"(?!.*async).*(synchronize|memcpy)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Gaps(Columns):
+    """Gaps of a device, or of its streams, in the order of (stream, time)."""
+
+    stream: IntArray  # -1: of the whole device
+    start_ns: IntArray
+    end_ns: IntArray
+    before: IntArray  # row of `Trace.device`: the work whose end began the gap
+    after: IntArray  # row of the work that ended it
+    launch_ns: IntArray  # when the launch of that began; -1: not known
+    charges: IntArray  # one column per cause, in nanoseconds; they add up to the gap's length
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def length_ns(self) -> IntArray:
+        return self.end_ns - self.start_ns
+
+    def by_cause(self) -> dict[str, int]:
+        """Nanoseconds charged to each cause."""
+        return dict(zip(CAUSES, self.charges.sum(0).tolist()))
+
+    def counts(self) -> dict[str, int]:
+        """How many gaps are charged to each cause, in part or in whole."""
+        return dict(zip(CAUSES, (self.charges > 0).sum(0).tolist()))
+
+
+@dataclass(frozen=True)
+class IdleSource:
+    """What idle time is charged to: an op, a Python call, a runtime call or a kernel."""
+
+    cause: str
+    source: str  # host late: what ran on the host; launch delay: what launched; waiting: what was waited for
+    call: str  # the runtime call inside the op or Python call, such as cudaMalloc; empty: none
+    time_ns: int
+    gaps: int
+
+    def to_dict(self) -> dict[str, str | int | float]:
+        """The figures as plain data."""
+        return {
+            "cause": self.cause,
+            "source": self.source,
+            "call": self.call,
+            "time_us": self.time_ns / 1000,
+            "gaps": self.gaps,
+        }
+
+
+@dataclass(frozen=True)
+class QueueLength(Columns):
+    """How many pieces of work of one stream were launched and had not started, over time."""
+
+    stream: int
+    time_ns: IntArray
+    length: IntArray  # from that time on
+
+    @property
+    def mean(self) -> float:
+        """The mean over time."""
+        lasted = np.diff(self.time_ns)
+        whole = int(lasted.sum())
+        return float((self.length[:-1] * lasted).sum() / whole) if whole else 0.0
+
+    @property
+    def empty_share(self) -> float:
+        """The share of time in which nothing was queued, from 0 to 1."""
+        lasted = np.diff(self.time_ns)
+        whole = int(lasted.sum())
+        return float(lasted[self.length[:-1] == 0].sum() / whole) if whole else 0.0
+
+    def to_dict(self) -> dict[str, int | float]:
+        """The figures as plain data."""
+        return {
+            "stream": self.stream,
+            "launches": int(len(self.time_ns) // 2),
+            "mean_queue_length": self.mean,
+            "max_queue_length": int(self.length.max(initial=0)),
+            "queue_empty_share": self.empty_share,
+        }
+
+
+@dataclass(frozen=True)
+class ShortKernels:
+    """Kernels of one name that run for less time than their launch call takes."""
+
+    name: str
+    count: int
+    of: int  # how many kernels of that name there are
+    run_ns: int  # of the short ones
+    launch_ns: int
+
+    def to_dict(self) -> dict[str, str | int | float]:
+        """The figures as plain data."""
+        return {
+            "name": self.name,
+            "count": self.count,
+            "of": self.of,
+            "run_us": self.run_ns / 1000,
+            "launch_us": self.launch_ns / 1000,
+        }
+
+
+@dataclass(frozen=True)
+class DeviceIdle:
+    """Why one device was idle."""
+
+    device: int
+    idle_ns: int
+    gaps: Gaps  # of the device: no stream works; they add up to `idle_ns`
+    stream_gaps: Gaps
+    sources: tuple[IdleSource, ...]  # of the device's gaps, the most time first; they add up to `idle_ns`
+    queues: tuple[QueueLength, ...]
+    short_kernels: tuple[ShortKernels, ...]  # the most launch time first
+
+    def stream_causes(self) -> dict[int, dict[str, int]]:
+        """By stream, nanoseconds charged to each cause."""
+        gaps = self.stream_gaps
+        return {
+            stream: dict(zip(CAUSES, gaps.charges[gaps.stream == stream].sum(0).tolist()))
+            for stream in np.unique(gaps.stream).tolist()
+        }
+
+    def to_dict(
+        self, names: Sequence[str], name: IntArray, origin_ns: int, top: int = 10
+    ) -> dict[str, object]:
+        """The figures as plain data, with the `top` longest gaps and sources (0: all). names, name: of `Trace.device`."""
+        some = slice(top or None)
+        gaps, counts = self.gaps, self.gaps.counts()
+        longest = np.argsort(-gaps.length_ns, kind="stable")[some]
+        return {
+            "device": self.device,
+            "idle_us": self.idle_ns / 1000,
+            "causes": [
+                {
+                    "cause": cause,
+                    "time_us": time / 1000,
+                    "share": time / self.idle_ns if self.idle_ns else 0.0,
+                    "gaps": counts[cause],
+                }
+                for cause, time in sorted(gaps.by_cause().items(), key=lambda item: -item[1])
+            ],
+            "sources": [source.to_dict() for source in self.sources[some]],
+            "longest_gaps": [
+                {
+                    "start_us": (int(gaps.start_ns[i]) - origin_ns) / 1000,
+                    "length_us": int(gaps.length_ns[i]) / 1000,
+                    "cause": CAUSES[int(np.argmax(gaps.charges[i]))],
+                    "before": names[name[gaps.before[i]]],
+                    "after": names[name[gaps.after[i]]],
+                }
+                for i in longest.tolist()
+            ],
+            "streams": [
+                {
+                    "stream": stream,
+                    "idle_us": sum(causes.values()) / 1000,
+                    **{f"{cause.replace(' ', '_')}_us": time / 1000 for cause, time in causes.items()},
+                }
+                for stream, causes in self.stream_causes().items()
+            ],
+            "queues": [queue.to_dict() for queue in self.queues],
+            "short_kernels": [kernels.to_dict() for kernels in self.short_kernels[some]],
+        }
+
+
+def idle_causes(recording: Recording) -> list[DeviceIdle]:
+    """Why each device was idle, in the order of the devices' numbers; empty without device work."""
+    trace = recording if isinstance(recording, Trace) else as_results(recording).trace
+    work = device_work(trace)
+    launches = _Launches.of(trace, work)
+    waits = _Waits(trace)
+    host = _HostActivity(trace)
+    devices = []
+    for place, number in enumerate(work.numbers.tolist()):
+        here = np.flatnonzero(work.place == place)
+        gaps, host_late = _charged(trace, work, launches, waits, _device_gaps(work, launches, here), None)
+        busy = union(work.start_ns[here], work.end_ns[here])
+        idle = int(work.end_ns[here].max() - work.start_ns[here].min() - (busy[1] - busy[0]).sum())
+        sources = _sources(trace, work, launches, waits, host, gaps, host_late)
+        stream_gaps = _stream_gaps(trace, work, launches, waits, here)
+        queues = tuple(_queues(trace, work, launches, here))
+        devices.append(
+            DeviceIdle(
+                number, idle, gaps, stream_gaps, sources, queues, _short_kernels(trace, work, launches, here)
+            )
+        )
+    return devices
+
+
+# ---------------------------------------------------------------------------------------------------- launches and waits
+
+
+class _Launches(NamedTuple):
+    """By piece of work, its launch on the host. Where only the op is known that launched it, the launch is somewhere in that op."""
+
+    row: IntArray  # of the Trace; -1: not known
+    start_ns: IntArray
+    end_ns: IntArray
+    is_call: BoolArray  # a runtime call, not an op
+
+    @staticmethod
+    def of(trace: Trace, work: DeviceWork) -> _Launches:
+        device = trace.device
+        launch, op = device.launch[work.rows], device.op[work.rows]
+        row = np.where(launch >= 0, launch, op)
+        if not len(trace):
+            return _Launches(row, row, row, row >= 0)
+        at = np.maximum(row, 0)
+        known = row >= 0
+        return _Launches(
+            row,
+            np.where(known, trace.start_ns[at], -1),
+            np.where(known, trace.end_ns[at], -1),
+            launch >= 0,
+        )
+
+
+class _Waits:
+    """The calls in which threads wait for a device."""
+
+    def __init__(self, trace: Trace) -> None:
+        by_name = np.array([_WAITING.match(text) is not None for text in trace.names] or [False], bool)
+        rows = (
+            np.flatnonzero(by_name[trace.name] & (trace.kind == RUNTIME))
+            if len(trace)
+            else np.zeros(0, np.int64)
+        )
+        self.of_thread: dict[int, tuple[IntArray, IntArray, IntArray, IntArray]] = {}
+        for first, last in thread_slices(trace.thread[rows]):
+            part = rows[first:last]
+            start, latest = trace.start_ns[part], np.maximum.accumulate(trace.end_ns[part])
+            # of calls inside others only what is beyond those counts
+            length = np.maximum(latest - np.maximum(start, np.append(start[0], latest[:-1])), 0)
+            before = np.concatenate(([0], np.cumsum(length)))
+            self.of_thread[int(trace.thread[part[0]])] = (start, latest, before, part)
+
+    def lasted(self, thread: IntArray, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
+        """How long the waits of a thread lasted that reach into the time from `begin` to `end`; and the row of the last of them, -1: none."""
+        length, last_row = np.zeros(len(begin), np.int64), np.full(len(begin), -1, np.int64)
+        for number, (starts, ends, before, rows) in self.of_thread.items():
+            mine = np.flatnonzero((thread == number) & (end > begin))
+            first = np.searchsorted(ends, begin[mine], side="right")
+            last = np.searchsorted(starts, end[mine], side="left")
+            some = last > first
+            mine, first, last = mine[some], first[some], last[some]
+            length[mine] = before[last] - before[first]
+            last_row[mine] = rows[last - 1]
+        return length, last_row
+
+
+# ---------------------------------------------------------------------------------------------------- gaps
+
+
+class _Gap(NamedTuple):
+    """Gaps before they are charged; `before` and `after` count in the columns of a DeviceWork."""
+
+    stream: IntArray
+    start_ns: IntArray
+    end_ns: IntArray
+    before: IntArray
+    after: IntArray
+
+
+def _gaps_between(work: DeviceWork, launches: _Launches, rows: IntArray, stream: int) -> _Gap:
+    """The gaps in the union of some work. Of work that starts together, the one that was launched first ends the gap."""
+    rows = rows[np.lexsort((launches.start_ns[rows], work.start_ns[rows]))]
+    start, end = work.start_ns[rows], work.end_ns[rows]
+    latest_end = np.maximum.accumulate(end)
+    reaches_furthest = np.maximum.accumulate(np.where(end == latest_end, np.arange(len(rows)), 0))
+    first = np.flatnonzero(start[1:] > latest_end[:-1]) + 1
+    return _Gap(
+        np.full(len(first), stream, np.int64),
+        latest_end[first - 1],
+        start[first],
+        rows[reaches_furthest[first - 1]],
+        rows[first],
+    )
+
+
+def _device_gaps(work: DeviceWork, launches: _Launches, rows: IntArray) -> _Gap:
+    return _gaps_between(work, launches, rows, -1)
+
+
+def _stream_gaps(trace: Trace, work: DeviceWork, launches: _Launches, waits: _Waits, rows: IntArray) -> Gaps:
+    """The charged gaps of the streams of a device."""
+    streams = trace.device.stream[work.rows[rows]]
+    parts = []
+    for stream in np.unique(streams).tolist():
+        own, others = rows[streams == stream], rows[streams != stream]
+        gaps = _gaps_between(work, launches, own, stream)
+        parts.append(_charged(trace, work, launches, waits, gaps, others)[0])
+    return Gaps(
+        *(
+            np.concatenate([getattr(part, field) for part in parts])
+            for field in ("stream", "start_ns", "end_ns", "before", "after", "launch_ns", "charges")
+        )
+    )
+
+
+def _charged(
+    trace: Trace,
+    work: DeviceWork,
+    launches: _Launches,
+    waits: _Waits,
+    gaps: _Gap,
+    others: IntArray | None,
+) -> tuple[Gaps, tuple[IntArray, IntArray]]:
+    """Gaps with their charges; and the times in which the host was late. others: work of other streams, for gaps of a stream."""
+    begin, end, after = gaps.start_ns, gaps.end_ns, gaps.after
+    charges = np.zeros((len(begin), len(CAUSES)), np.int64)
+    known = launches.row[after] >= 0
+    launch_start = np.where(known, np.clip(launches.start_ns[after], begin, end), end)
+    launch_end = np.where(known, np.clip(launches.end_ns[after], launch_start, end), end)
+    thread = _threads(trace, launches, after)
+    host = np.where(known, launch_start - begin, 0)
+    waited, _ = waits.lasted(thread, begin, begin + host)
+    charges[:, SYNCHRONISATION] = np.minimum(waited, host)
+    charges[:, HOST_LATE] = host - charges[:, SYNCHRONISATION]
+    charges[:, UNKNOWN] = np.where(known, 0, end - begin)
+    charges[:, LAUNCH_DELAY] = launch_end - launch_start
+    # the rest of the gap: the work is launched and has not started
+    queued = end - launch_end
+    in_time = known & (launches.end_ns[after] <= begin)
+    collective, other = _other_streams(work, others, launch_end, end)
+    charges[:, COLLECTIVE_WAIT] += collective
+    charges[:, STREAM_WAIT] += other
+    rest = queued - collective - other
+    stream = trace.device.stream[work.rows]
+    elsewhere = stream[gaps.before] != stream[after]
+    after_collective = np.where(
+        collective + other > 0, collective >= other, work.work_class[gaps.before] == COMMUNICATION
+    )
+    waits_for_stream = in_time & (elsewhere | (collective + other > 0))
+    switches = in_time & ~waits_for_stream & (rest < SWITCH_NS)
+    charges[:, LAUNCH_DELAY] += np.where(in_time, 0, rest)
+    charges[:, COLLECTIVE_WAIT] += np.where(waits_for_stream & after_collective, rest, 0)
+    charges[:, STREAM_WAIT] += np.where(waits_for_stream & ~after_collective, rest, 0)
+    charges[:, KERNEL_SWITCH] += np.where(switches, rest, 0)
+    charges[:, UNKNOWN] += np.where(in_time & ~waits_for_stream & ~switches, rest, 0)
+    late = begin + charges[:, SYNCHRONISATION], begin + host
+    return (
+        Gaps(
+            gaps.stream,
+            begin,
+            end,
+            work.rows[gaps.before],
+            work.rows[after],
+            np.where(known, launches.start_ns[after], -1),
+            charges,
+        ),
+        late,
+    )
+
+
+def _threads(trace: Trace, launches: _Launches, work: IntArray) -> IntArray:
+    """The threads that launched work; -1: not known."""
+    if not len(trace):
+        return np.full(len(work), -1, np.int64)
+    row = launches.row[work]
+    return np.where(row >= 0, trace.thread[np.maximum(row, 0)], -1)
+
+
+def _other_streams(
+    work: DeviceWork, others: IntArray | None, begin: IntArray, end: IntArray
+) -> tuple[IntArray, IntArray]:
+    """How much of each time other streams communicated, and how much they did other work without communicating."""
+    if others is None or not len(others):
+        return np.zeros(len(begin), np.int64), np.zeros(len(begin), np.int64)
+    communicates = others[work.work_class[others] == COMMUNICATION]
+    collective = covered(union(work.start_ns[communicates], work.end_ns[communicates]), begin, end)
+    everything = covered(union(work.start_ns[others], work.end_ns[others]), begin, end)
+    return collective, everything - collective
+
+
+# ---------------------------------------------------------------------------------------------------- what the host did
+
+
+class _HostActivity:
+    """What threads did at each time: for each thread, times from which on one event is the innermost that runs."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        frames = trace.frames
+        names = [*trace.names, *frames.names]
+        shown = [ALL_STEPS if step_number(text) >= 0 else text for text in names]
+        self.names, number = np.unique(np.array([*shown, ""], object), return_inverse=True)
+        number = number.reshape(-1)
+        self._nothing = int(number[-1])
+        self._start = np.concatenate([trace.start_ns, frames.start_ns])
+        self._end = np.concatenate([trace.end_ns, frames.end_ns])
+        self._thread = np.concatenate([trace.thread, frames.thread])
+        self._is_call = np.concatenate([trace.kind == RUNTIME, np.zeros(len(frames), bool)])
+        self._name = np.concatenate(
+            [number[trace.name], number[frames.name.astype(np.int64) + len(trace.names)]]
+        )
+        counted = (self._end > self._start) & np.concatenate([trace.is_recorded, np.ones(len(frames), bool)])
+        rows = np.flatnonzero(counted)
+        # Python calls stand around the ops that start and end with them
+        outer = np.concatenate([np.ones(len(trace), np.int8), np.zeros(len(frames), np.int8)])
+        rows = rows[np.lexsort((outer[rows], -self._end[rows], self._start[rows], self._thread[rows]))]
+        self._rows = {int(self._thread[rows[a]]): rows[a:b] for a, b in thread_slices(self._thread[rows])}
+        self._cache: dict[int, tuple[IntArray, IntArray, IntArray]] = {}
+        self.main_thread = _main_thread(trace)
+
+    def during(
+        self, thread: IntArray, begin: IntArray, end: IntArray
+    ) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
+        """Times in, in parts of which one event runs: for each part the index of the time, names of the event and of the runtime call
+        inside it (into `names`, "": none), and its length. Where a thread does nothing, the main thread counts."""
+        pending = (np.arange(len(begin)), begin, end)
+        for number in np.unique(thread).tolist():
+            mine = (thread == number) & (end > begin)
+            index, first, last, event, call = self._parts(number, *(column[mine] for column in pending))
+            idle = event == self._nothing
+            yield index[~idle], event[~idle], call[~idle], (last - first)[~idle]
+            if number == self.main_thread:
+                yield index[idle], event[idle], call[idle], (last - first)[idle]
+                continue
+            index, first, last, event, call = self._parts(
+                self.main_thread, index[idle], first[idle], last[idle]
+            )
+            yield index, event, call, last - first
+
+    def name_at(self, thread: IntArray, time: IntArray) -> IntArray:
+        """The name of the op or Python call that runs at each time, into `names`."""
+        name = np.full(len(time), self._nothing, np.int64)
+        for number in np.unique(thread).tolist():
+            times, event, _ = self._segments(number)
+            if len(times):
+                mine = np.flatnonzero(thread == number)
+                place = np.searchsorted(times, time[mine], side="right") - 1
+                name[mine] = np.where(place >= 0, event[np.maximum(place, 0)], self._nothing)
+        return name
+
+    def _parts(
+        self, thread: int, index: IntArray, begin: IntArray, end: IntArray
+    ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+        times, event, call = self._segments(thread)
+        nothing = np.full(len(index), self._nothing, np.int64)
+        if not len(times):
+            return index, begin, end, nothing, nothing
+        first = np.searchsorted(times, begin, side="right") - 1
+        last = np.searchsorted(times, end, side="left") - 1
+        count = last - first + 1
+        which = np.repeat(np.arange(len(index)), count)
+        segment = first[which] + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
+        at = np.maximum(segment, 0)
+        starts = np.maximum(np.where(segment >= 0, times[at], begin[which]), begin[which])
+        ends = np.minimum(np.append(times[1:], np.iinfo(np.int64).max)[at], end[which])
+        ends = np.where(segment >= 0, ends, np.minimum(times[0], end[which]))
+        known = segment >= 0
+        return (
+            index[which],
+            starts,
+            ends,
+            np.where(known, event[at], self._nothing),
+            np.where(known, call[at], self._nothing),
+        )
+
+    def _segments(self, thread: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Times, and the names of the event and of the runtime call that run from then on."""
+        if thread not in self._cache:
+            self._cache[thread] = self._computed_segments(thread)
+        return self._cache[thread]
+
+    def _computed_segments(self, thread: int) -> tuple[IntArray, IntArray, IntArray]:
+        rows = self._rows.get(thread)
+        if rows is None:
+            empty = np.empty(0, np.int64)
+            return empty, empty, empty
+        start, end, is_call = self._start[rows], self._end[rows], self._is_call[rows]
+        depth = depths(start, end)
+        parent = parents(depth)
+        event_row = nearest(parent, ~is_call)
+        time = np.concatenate([start, end])
+        runs = np.concatenate([np.arange(len(rows)), parent])  # at the end of an event its parent runs on
+        # at one time events end before others begin; inner ones end first and begin last
+        begins = np.repeat([1, 0], len(rows))
+        order = np.lexsort((np.concatenate([depth, -depth]), begins, time))
+        time, runs = time[order], runs[order]
+        is_last = np.append(time[1:] != time[:-1], True)
+        time, runs = time[is_last], runs[is_last]
+        at = np.maximum(runs, 0)
+        event = np.where((runs >= 0) & (event_row[at] >= 0), self._name[rows][event_row[at]], self._nothing)
+        call = np.where((runs >= 0) & is_call[at], self._name[rows][at], self._nothing)
+        return time, event, call
+
+
+def _main_thread(trace: Trace) -> int:
+    """The thread that marks the steps, else the one with the most ops and Python calls; -1: there are none."""
+    steps = step_rows(trace)
+    if len(steps):
+        return int(trace.thread[steps[0]])
+    threads, counts = np.unique(
+        np.concatenate([trace.thread[trace.kind != RUNTIME], trace.frames.thread]), return_counts=True
+    )
+    return int(threads[np.argmax(counts)]) if len(threads) else -1
+
+
+def _sources(
+    trace: Trace,
+    work: DeviceWork,
+    launches: _Launches,
+    waits: _Waits,
+    host: _HostActivity,
+    gaps: Gaps,
+    host_late: tuple[IntArray, IntArray],
+) -> tuple[IdleSource, ...]:
+    """What the charges of a device's gaps come from, the most time first."""
+    if not len(gaps):
+        return ()
+    position = np.full(len(trace.device), -1, np.int64)
+    position[work.rows] = np.arange(len(work.rows))
+    after = position[gaps.after]
+    thread = _threads(trace, launches, after)
+    found: list[IdleSource] = []
+    late = list(host.during(thread, *host_late))
+    if late:
+        index, event, call, length = (np.concatenate(column) for column in zip(*late))
+        found += _ranked(CAUSES[HOST_LATE], host.names, event, call, length, index)
+    synchronised = gaps.charges[:, SYNCHRONISATION]
+    _, wait = waits.lasted(thread, gaps.start_ns, host_late[1])
+    some = np.flatnonzero((synchronised > 0) & (wait >= 0))
+    call_text = np.array([*trace.names, ""], object)
+    event = host.name_at(thread[some], trace.start_ns[wait[some]])
+    found += _ranked_texts(
+        CAUSES[SYNCHRONISATION],
+        host.names[event],
+        call_text[trace.name[wait[some]]],
+        synchronised[some],
+        some,
+    )
+    device_names = np.array([*trace.device.names, ""], object)
+    for cause, rows in (
+        (COLLECTIVE_WAIT, gaps.before),
+        (STREAM_WAIT, gaps.before),
+        (UNKNOWN, gaps.after),
+    ):
+        some = np.flatnonzero(gaps.charges[:, cause] > 0)
+        names = device_names[trace.device.name[rows[some]]]
+        found += _ranked_texts(CAUSES[cause], names, None, gaps.charges[some, cause], some)
+    some = np.flatnonzero(gaps.charges[:, LAUNCH_DELAY] > 0)
+    row, op = np.maximum(launches.row[after[some]], 0), trace.device.op[gaps.after[some]]
+    around = host.names[host.name_at(thread[some], trace.start_ns[row])]
+    found += _ranked_texts(
+        CAUSES[LAUNCH_DELAY],
+        np.where(op >= 0, call_text[trace.name[np.maximum(op, 0)]], around),
+        call_text[trace.name[row]],
+        gaps.charges[some, LAUNCH_DELAY],
+        some,
+    )
+    some = np.flatnonzero(gaps.charges[:, KERNEL_SWITCH] > 0)
+    between = np.full(len(some), "between queued kernels", object)
+    found += _ranked_texts(CAUSES[KERNEL_SWITCH], between, None, gaps.charges[some, KERNEL_SWITCH], some)
+    return tuple(sorted(found, key=lambda source: (-source.time_ns, source.cause, source.source)))
+
+
+def _ranked_texts(
+    cause: str, source: IntArray, call: IntArray | None, length: IntArray, gap: IntArray
+) -> list[IdleSource]:
+    """Charges by the texts of their source and call."""
+    if not len(source):
+        return []
+    names, event = np.unique(np.append(source, ""), return_inverse=True)
+    calls, inner = np.unique(np.append(source[:0] if call is None else call, ""), return_inverse=True)
+    number = inner.reshape(-1)[:-1] if call is not None else np.zeros(len(source), np.int64)
+    texts = np.concatenate([names, calls])
+    return _ranked(cause, texts, event.reshape(-1)[:-1], number + len(names), length, gap)
+
+
+def _ranked(
+    cause: str, names: IntArray, event: IntArray, call: IntArray, length: IntArray, gap: IntArray
+) -> list[IdleSource]:
+    """Charges by their source and call, which are numbers into `names`."""
+    keys, group = np.unique(event * len(names) + call, return_inverse=True)
+    group = group.reshape(-1)
+    total = np.zeros(len(keys), np.int64)
+    np.add.at(total, group, length)
+    pairs = np.unique(np.stack([group, gap], 1)[length > 0], axis=0)
+    gaps = np.bincount(pairs[:, 0], minlength=len(keys))
+    return [
+        IdleSource(cause, str(names[key // len(names)]), str(names[key % len(names)]), time, count)
+        for key, time, count in zip(keys.tolist(), total.tolist(), gaps.tolist())
+        if time
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------- queues and short kernels
+
+
+def _queues(trace: Trace, work: DeviceWork, launches: _Launches, rows: IntArray) -> Iterator[QueueLength]:
+    streams = trace.device.stream[work.rows]
+    rows = rows[launches.row[rows] >= 0]
+    for stream in np.unique(streams[rows]).tolist():
+        own = rows[streams[rows] == stream]
+        launched = launches.start_ns[own]
+        started = np.maximum(work.start_ns[own], launched)
+        time = np.concatenate([launched, started])
+        change = np.repeat([1, -1], len(own))
+        order = np.lexsort((-change, time))
+        yield QueueLength(stream, time[order], np.cumsum(change[order]))
+
+
+def _short_kernels(
+    trace: Trace, work: DeviceWork, launches: _Launches, rows: IntArray
+) -> tuple[ShortKernels, ...]:
+    """Work that runs for less time than its launch call; not that of graphs, which launch many kernels with one call."""
+    device = trace.device
+    own_call = launches.is_call.copy()
+    _, place, count = np.unique(launches.row, return_inverse=True, return_counts=True)
+    own_call &= count[place.reshape(-1)] == 1
+    rows = rows[own_call[rows]]
+    name = device.name[work.rows[rows]].astype(np.int64)
+    run = work.end_ns[rows] - work.start_ns[rows]
+    call = launches.end_ns[rows] - launches.start_ns[rows]
+    short = run < call
+    size = len(device.names)
+    counts, of = np.bincount(name[short], minlength=size), np.bincount(name, minlength=size)
+    run_ns, launch_ns = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    np.add.at(run_ns, name[short], run[short])
+    np.add.at(launch_ns, name[short], call[short])
+    order = np.argsort(-launch_ns, kind="stable")
+    return tuple(
+        ShortKernels(device.names[i], int(counts[i]), int(of[i]), int(run_ns[i]), int(launch_ns[i]))
+        for i in order.tolist()
+        if counts[i]
+    )
