@@ -11,6 +11,7 @@ import { Memory } from "./views/memory";
 import { Modules } from "./views/modules";
 import { Operators } from "./views/operators";
 import { Overview } from "./views/overview";
+import { Roofline } from "./views/roofline";
 import { Timeline } from "./views/timeline";
 
 export interface ViewProps {
@@ -25,10 +26,11 @@ const TITLES: Record<View, string> = {
   timeline: "Timeline",
   memory: "Memory",
   modules: "Modules",
+  roofline: "Roofline",
   compare: "Compare",
 };
 
-const COMPONENTS = { overview: Overview, operators: Operators, flame: Flame, timeline: Timeline, memory: Memory, modules: Modules };
+const COMPONENTS = { overview: Overview, operators: Operators, flame: Flame, timeline: Timeline, memory: Memory, modules: Modules, roofline: Roofline };
 
 function viewsOf(summaries: Block[]): View[] {
   if (summaries[0]!.values.views === "memory") return ["memory"];
@@ -37,6 +39,7 @@ function viewsOf(summaries: Block[]): View[] {
     if (v === "compare") return summaries.length > 1;
     if (v === "memory") return any("memory");
     if (v === "modules") return any("modules");
+    if (v === "roofline") return summaries.some((s) => s.values.roofline);
     return true;
   });
 }

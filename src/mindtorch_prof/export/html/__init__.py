@@ -18,6 +18,7 @@ from .operators import add_by_name, operators_block
 from .overview import event_steps, overview
 from .pack import Block
 from .page import write_page
+from .roofline import roofline_block
 from .timeline import timeline_block
 
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ def export_html(
     for number, (results, label) in enumerate(zip(recordings, names)):
         blocks = _blocks(results, label)
         blocks["modules"], blocks["timeline"] = modules_block(results), timeline_block(results, max_events)
+        blocks["roofline"] = roofline_block(results)
         summary = blocks.pop("summary")
         assert summary is not None
+        summary.values = {**summary.values, "roofline": blocks["roofline"] is not None}
         first[f"summary-{number}"] = summary
         later |= {f"{name}-{number}": block for name, block in blocks.items() if block is not None}
         if results.trace.n_synthetic:
