@@ -44,10 +44,8 @@ def export_html(
     for number, (results, label) in enumerate(zip(recordings, names)):
         blocks = _blocks(results, label)
         blocks["modules"], blocks["timeline"] = modules_block(results), timeline_block(results, max_events)
-        blocks["roofline"] = roofline_block(results)
         summary = blocks.pop("summary")
         assert summary is not None
-        summary.values = {**summary.values, "roofline": blocks["roofline"] is not None}
         first[f"summary-{number}"] = summary
         later |= {f"{name}-{number}": block for name, block in blocks.items() if block is not None}
         if results.trace.n_synthetic:
@@ -69,6 +67,7 @@ def _blocks(results: Results, label: str) -> dict[str, Block | None]:
     summary = Block()
     groups = {"name": add_by_name(summary, results)}
     memory, peaks = memory_block(results)
+    roofline = roofline_block(results)
     summary.values = {
         **overview(results),
         "label": label,
@@ -76,12 +75,14 @@ def _blocks(results: Results, label: str) -> dict[str, Block | None]:
         "categories": CATEGORIES,
         "peaks": peaks,
         "views": "all",
+        "roofline": roofline is not None,
     }
     return {
         "summary": summary,
         "operators": operators_block(results, event_steps(results.trace)),
         "flame": flame_block(results),
         "memory": memory,
+        "roofline": roofline,
     }
 
 
