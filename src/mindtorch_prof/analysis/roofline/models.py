@@ -21,6 +21,11 @@ _MODELS: dict[str, Model] = {
 }
 
 
+def known_ops() -> list[str]:
+    """The names of all ops that have a model, but for those that are told by a part of their name."""
+    return sorted(_MODELS)
+
+
 def model_of(name: str) -> Model | None:
     """The model of an op; None: there is none. Overloads (`aten::add.Tensor`) have the model of their op."""
     plain = name.split(".", 1)[0] if name.startswith("aten::") else name

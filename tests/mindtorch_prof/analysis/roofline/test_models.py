@@ -8,9 +8,11 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from op_inputs import T, file_inputs, work
 
-from mindtorch_prof.analysis.roofline.models import model_of, work_of
+from mindtorch_prof.analysis.roofline.models import known_ops, model_of, work_of
 from mindtorch_prof.analysis.roofline.work import NotModelled
 from mindtorch_prof.inputs import Inputs
 
@@ -69,3 +71,30 @@ def test_another_library_s_name_for_a_product_is_modelled_by_its_shapes() -> Non
     product = work("aten::linear", T((8, 16)), T((32, 16)), T((32,)))
     assert work("vllm::rocm_unquantized_gemm", T((8, 16)), T((32, 16)), T((32,))) == product
     assert model_of("liger::fused_linear_cross_entropy") is None
+
+
+ARGUMENTS = st.one_of(
+    st.builds(
+        T,
+        st.lists(st.integers(0, 9), max_size=5).map(tuple),
+        st.sampled_from(["float", "c10::BFloat16", "long int", "bool", "Int", "unheard of"]),
+        st.one_of(st.none(), st.lists(st.integers(0, 9), max_size=5).map(tuple)),
+    ),
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 20),
+    st.floats(-2, 2),
+    st.lists(st.integers(-3, 9), max_size=4),
+    st.lists(st.booleans(), max_size=4),
+)
+
+
+@given(name=st.sampled_from(known_ops()), arguments=st.lists(ARGUMENTS, max_size=15))
+@settings(max_examples=1500, deadline=None)
+def test_whatever_the_inputs_work_is_not_negative_or_not_modelled(name: str, arguments: list[Any]) -> None:
+    try:
+        done = work(name, *arguments)
+    except NotModelled:
+        return
+    assert done.flop >= 0
+    assert done.nbytes >= 0
