@@ -39,6 +39,7 @@ _COMMANDS: tuple[str, ...] = (
     "summary",
     "doctor",
     "advise",
+    "roofline",
     "diff",
     "check",
     "slice",

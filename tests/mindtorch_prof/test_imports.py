@@ -60,6 +60,7 @@ COMMANDS = [
     "summary {0}",
     "doctor {0}",
     "advise {0}",
+    "roofline {0}",
     "diff {0} {0}",
     "check {0} --baseline {0}",
     "slice {0} -o cut.json",

@@ -12,6 +12,7 @@ import { Memory } from "./views/memory";
 import { Modules } from "./views/modules";
 import { Operators } from "./views/operators";
 import { Overview } from "./views/overview";
+import { Roofline } from "./views/roofline";
 import { Timeline } from "./views/timeline";
 
 export interface ViewProps {
@@ -27,10 +28,20 @@ const TITLES: Record<View, string> = {
   memory: "Memory",
   modules: "Modules",
   device: "Device",
+  roofline: "Roofline",
   compare: "Compare",
 };
 
-const COMPONENTS = { overview: Overview, operators: Operators, flame: Flame, timeline: Timeline, memory: Memory, modules: Modules, device: Device };
+const COMPONENTS = {
+  overview: Overview,
+  operators: Operators,
+  flame: Flame,
+  timeline: Timeline,
+  memory: Memory,
+  modules: Modules,
+  device: Device,
+  roofline: Roofline,
+};
 
 function viewsOf(summaries: Block[]): View[] {
   if (summaries[0]!.values.views === "memory") return ["memory"];
@@ -40,6 +51,7 @@ function viewsOf(summaries: Block[]): View[] {
     if (v === "memory") return any("memory");
     if (v === "modules") return any("modules");
     if (v === "device") return any("device");
+    if (v === "roofline") return summaries.some((s) => s.values.roofline);
     return true;
   });
 }

@@ -3,7 +3,7 @@ import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import { block, type Block } from "./data";
 
-export const VIEWS = ["overview", "operators", "flame", "timeline", "memory", "modules", "device", "compare"] as const;
+export const VIEWS = ["overview", "operators", "flame", "timeline", "memory", "modules", "device", "roofline", "compare"] as const;
 export type View = (typeof VIEWS)[number];
 export type Which = 0 | 1 | "both";
 

@@ -19,6 +19,7 @@ from .operators import add_by_name, operators_block
 from .overview import event_steps, overview
 from .pack import Block
 from .page import write_page
+from .roofline import roofline_block
 from .timeline import timeline_block
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def _blocks(results: Results, label: str) -> dict[str, Block | None]:
     summary = Block()
     groups = {"name": add_by_name(summary, results)}
     memory, peaks = memory_block(results)
+    roofline = roofline_block(results)
     summary.values = {
         **overview(results),
         "label": label,
@@ -75,12 +77,14 @@ def _blocks(results: Results, label: str) -> dict[str, Block | None]:
         "categories": CATEGORIES,
         "peaks": peaks,
         "views": "all",
+        "roofline": roofline is not None,
     }
     return {
         "summary": summary,
         "operators": operators_block(results, event_steps(results.trace)),
         "flame": flame_block(results),
         "memory": memory,
+        "roofline": roofline,
     }
 
 

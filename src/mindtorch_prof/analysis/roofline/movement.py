@@ -1,0 +1,122 @@
+"""Ops that move data without computing: inputs of cat, fill, embedding, index_select, gather ... in; work out: bytes, and additions only."""
+
+from __future__ import annotations
+
+from math import prod
+
+from .work import LINK, VECTOR, Call, Model, NotModelled, Tensor, Work, contiguous, moved
+
+CATEGORY, EMBEDDING = "copy", "embedding"
+
+
+def _work(nbytes: int, tensor: Tensor, category: str = CATEGORY, flop: int = 0) -> Work:
+    return Work(flop, nbytes, category, VECTOR, tensor.element.dtype)
+
+
+def cat(call: Call) -> Work:
+    """a list of tensors, dimension"""
+    tensors = call.tensor_list(0)
+    return _work(2 * sum(tensor.numel * tensor.element.nbytes for tensor in tensors), tensors[0])
+
+
+def fill(call: Call) -> Work:
+    """target, value"""
+    target = call.tensor(0)
+    return _work(moved(target), target)
+
+
+def written_last(call: Call) -> Work:
+    """arange ...: the target is the last tensor; nothing is read"""
+    tensors = call.tensors()
+    if not tensors or not tensors[-1].numel:
+        raise NotModelled("the shape of the result was not recorded")
+    return _work(moved(tensors[-1]), tensors[-1])
+
+
+def item(call: Call) -> Work:
+    """one element, to the host"""
+    tensor = call.tensor(0)
+    return Work(0, tensor.element.nbytes, CATEGORY, LINK, tensor.element.dtype)
+
+
+def _rows(table: Tensor, indices: Tensor, dimension: int) -> Work:
+    if not table.shape:
+        raise NotModelled("the table has no dimensions")
+    row = prod(table.shape) // max(table.shape[dimension], 1)
+    picked = contiguous((indices.numel * row,), table.element)
+    return _work(moved(indices, picked, picked), table, EMBEDDING)
+
+
+def embedding(call: Call) -> Work:
+    """table, indices, ...: each row is read as often as it is asked for"""
+    return _rows(call.tensor(0), call.tensor(1), 0)
+
+
+def index_select(call: Call) -> Work:
+    """table, dimension, indices"""
+    return _rows(call.tensor(0), call.tensor(2), call.number(1))
+
+
+def gather(call: Call) -> Work:
+    """table, dimension, indices"""
+    table, indices = call.tensor(0), call.tensor(2)
+    picked = contiguous(indices.shape, table.element)
+    return _work(moved(indices, picked, picked), table, EMBEDDING)
+
+
+def scatter(call: Call) -> Work:
+    """target, dimension, indices, source or value"""
+    target, indices = call.tensor(0), call.tensor(2)
+    written = contiguous(indices.shape, target.element)
+    source = call.optional(3)
+    return _work(moved(indices, written, source), target, EMBEDDING)
+
+
+def scatter_add(call: Call) -> Work:
+    """target, dimension, indices, source: what is added to is read and written"""
+    target, indices, source = call.tensor(0), call.tensor(2), call.tensor(3)
+    changed = contiguous(source.shape, target.element)
+    return _work(moved(indices, source, changed, changed), target, EMBEDDING, source.numel)
+
+
+def embedding_backward(call: Call) -> Work:
+    """gradient, indices, rows of the table, ...: the whole gradient of the table is written"""
+    gradient, indices = call.tensor(0), call.tensor(1)
+    table = contiguous((call.number(2), gradient.shape[-1]), gradient.element)
+    return _work(moved(gradient, indices, table), gradient, EMBEDDING, gradient.numel)
+
+
+def embedding_bag(call: Call) -> Work:
+    """table, indices, starts of the bags, ..."""
+    table, indices, starts = call.tensor(0), call.tensor(1), call.tensor(2)
+    read = contiguous((indices.numel, table.shape[-1]), table.element)
+    written = contiguous((starts.numel, table.shape[-1]), table.element)
+    return _work(moved(indices, starts, read, written), table, EMBEDDING, read.numel)
+
+
+MODELS: dict[str, Model] = {
+    "aten::cat": cat,
+    "aten::fill_": fill,
+    "aten::zero_": fill,
+    "aten::normal_": fill,
+    "aten::uniform_": fill,
+    "aten::bernoulli_": fill,
+    "aten::random_": fill,
+    "aten::exponential_": fill,
+    "aten::arange": written_last,
+    "aten::item": item,
+    "aten::_local_scalar_dense": item,
+    "aten::embedding": embedding,
+    "aten::index_select": index_select,
+    "aten::gather": gather,
+    "aten::scatter": scatter,
+    "aten::scatter_": scatter,
+    "aten::scatter_add": scatter_add,
+    "aten::scatter_add_": scatter_add,
+    "aten::index_add": scatter_add,
+    "aten::index_add_": scatter_add,
+    "aten::embedding_dense_backward": embedding_backward,
+    "aten::embedding_bag": embedding_bag,
+    "aten::_embedding_bag": embedding_bag,
+    "aten::_embedding_bag_forward_only": embedding_bag,
+}

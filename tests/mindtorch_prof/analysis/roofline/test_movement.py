@@ -1,0 +1,52 @@
+"""Ops that move data: bytes, and no operations but additions."""
+
+from __future__ import annotations
+
+import pytest
+from op_inputs import T, work
+
+from mindtorch_prof.analysis.roofline.models import work_of
+from mindtorch_prof.analysis.roofline.work import LINK, NotModelled
+from mindtorch_prof.inputs import Inputs, TensorInput, TensorList
+
+LONG, BF16 = "long int", "c10::BFloat16"
+
+
+def test_an_embedding_reads_the_rows_it_is_asked_for() -> None:
+    done = work("aten::embedding", T((151936, 1024), BF16), T((16, 559), LONG))
+    rows = 16 * 559
+    assert (done.flop, done.nbytes) == (0, rows * 8 + 2 * rows * 1024 * 2)
+
+
+def test_index_select_is_the_same_along_its_dimension() -> None:
+    done = work("aten::index_select", T((5, 100)), 1, T((7,), LONG))
+    assert done.nbytes == 7 * 8 + 2 * 7 * 5 * 4
+
+
+def test_a_table_s_gradient_is_written_whole() -> None:
+    done = work("aten::embedding_dense_backward", T((16, 8)), T((16,), LONG), 100, -1, False)
+    assert (done.flop, done.nbytes) == (128, 4 * 128 + 8 * 16 + 4 * 800)
+
+
+def test_scatter_add_reads_and_writes_what_it_changes() -> None:
+    done = work("aten::scatter_add_", T((50,)), 0, T((80,), LONG), T((80,)))
+    assert (done.flop, done.nbytes) == (80, 80 * (8 + 4 + 4 + 4))
+
+
+def test_filling_writes_and_reads_nothing() -> None:
+    assert work("aten::fill_", T((8, 8), BF16), 0)[:2] == (0, 128)
+
+
+def test_reading_a_number_crosses_the_link_to_the_host() -> None:
+    done = work("aten::_local_scalar_dense", T((), "bool"))
+    assert (done.nbytes, done.unit) == (1, LINK)
+
+
+def test_cat_is_modelled_where_types_of_lists_are_known() -> None:
+    known = TensorList([TensorInput((2, 3), (3, 1), "float")] * 2)
+    assert work_of("aten::cat", Inputs([known, 0])).nbytes == 2 * 2 * 6 * 4
+    with pytest.raises(NotModelled, match="element types"):
+        work_of(
+            "aten::cat",
+            Inputs.from_json(b'[["", "0"], ["TensorList", "Scalar"], [[[3, 1]], []], [[[2, 3]], []]]'),
+        )
