@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..trace import NODE, Trace
 from ..tree import depths, parents, thread_slices
+from .figures import figures
 from .overhead import overhead
 from .recording import Recording, recorded_results
 from .steps_table import steps_table
@@ -194,12 +195,11 @@ def _device(results: Results) -> list[Finding]:
     device = trace.device
     findings = []
     works = device.works
-    alone = int((works & (device.op < 0)).sum())
+    known = figures(results)
+    alone, share = known.device_events_without_op, known.device_without_op_share
     if alone:
-        busy = (device.end_ns - device.start_ns)[works].sum()
-        share = (device.end_ns - device.start_ns)[works & (device.op < 0)].sum() / max(int(busy), 1)
         findings.append(
-            Finding("device_alone", "warning" if share > 0.01 else "info", alone, f"{alone:,} of {int(works.sum()):,} device events "
+            Finding("device_alone", "warning" if share > 0.01 else "info", alone, f"{alone:,} of {known.device_events:,} device events "
                     f"({share:.1%} of the device time) have no op that launched them")
         )  # fmt: skip
     overlaps = 0

@@ -16,7 +16,7 @@ from mindtorch_prof.torch_api.results import Results
 def test_shares_add_up_to_the_wall_time(recorded_training: Results, report_page: Path) -> None:
     values, _ = blocks(report_page)["summary-0"]
     (cpu,) = values["shares"]
-    assert sum(part for _, part in cpu["parts"]) == values["wall_ns"]
+    assert sum(part for _, part in cpu["parts"]) == values["span_ns"]
     shares = dict(cpu["parts"])
     rows = {row.key: row for row in recorded_training.key_averages()}
     steps = (
