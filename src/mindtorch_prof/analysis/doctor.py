@@ -130,10 +130,14 @@ def _nesting(results: Results) -> list[Finding]:
 
 
 def _duplicates(trace: Trace) -> list[Finding]:
-    """Events with the same name, thread, start and end. Events of duration 0 may repeat."""
-    order = np.lexsort((trace.name, trace.end_ns, trace.start_ns, trace.thread))
+    """Events that are equal in everything: name, thread, times, number in the file, sequence number and inputs. Events of duration 0
+    may repeat; nested calls of one op have equal times in files of whole microseconds, and numbers of their own."""
+    columns = [trace.name, trace.end_ns, trace.start_ns, trace.thread, trace.sequence, trace.inputs]
+    if trace.external is not None:
+        columns.append(trace.external)
+    order = np.lexsort(columns)
     same = np.ones(max(len(order) - 1, 0), bool)
-    for column in (trace.name, trace.end_ns, trace.start_ns, trace.thread):
+    for column in columns:
         same &= np.diff(column[order]) == 0
     rows = order[1:][same & (trace.end_ns > trace.start_ns)[order[1:]]]
     if not len(rows):
