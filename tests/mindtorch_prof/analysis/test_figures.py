@@ -1,4 +1,4 @@
-"""Figures: each is computed once: `summary`, `doctor`, `query`, `show` and the report say the same of any trace."""
+"""Figures: each is computed once: `summary`, `doctor`, `query`, `show` and the report agree on any trace."""
 
 from __future__ import annotations
 
