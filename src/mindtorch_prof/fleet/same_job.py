@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,7 +52,7 @@ def job_facts(columns: EventColumns, path: str | os.PathLike[str]) -> JobFacts:
 
 def unrelated(files: Sequence[JobFacts]) -> str:
     """Why files cannot be the ranks of one job, as a part of a sentence; empty: they may be."""
-    for one, other in zip(files, files[1:]):
+    for one, other in pairwise(files):
         reason = _difference(one, other)
         if reason:
             return reason
