@@ -7,7 +7,7 @@ longer than the kernels they launch, and other work of the host. Each gap has on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -49,12 +49,6 @@ _WITH_TENSOR_CORES = re.compile(
 )
 
 
-def _worst(program: RecordedProgram, found: Iterator[tuple[float, Advice]]) -> list[Advice]:
-    """Of advice for several devices the one with the most at stake: ranks of devices are not added."""
-    best = max(found, key=lambda pair: pair[0], default=None)
-    return [] if best is None else [best[1]]
-
-
 def _of_device(program: RecordedProgram, number: int) -> str:
     return f" of {device_label(program.trace, number)}" if len(program.devices) > 1 else ""
 
@@ -63,39 +57,37 @@ def _of_device(program: RecordedProgram, number: int) -> str:
 
 
 def _communication(program: RecordedProgram) -> list[Advice]:
-    """Communication between ranks during which the device computes nothing."""
+    """Communication between ranks during which the device computes nothing: of the device that loses most by it."""
     device = program.trace.device
     moves_data = np.append(communication.on_device(device.names), False)[device.name]
+    found = [
+        _exposed_communication(program, number, moves_data)
+        for number in program.devices
+        if (program.on(number) & moves_data).any()
+    ]
+    return sorted(found, key=lambda advice: -advice.at_stake_us)[:1]
 
-    def found() -> Iterator[tuple[float, Advice]]:
-        for number in program.devices:
-            work = program.on(number) & (device.kind == DEVICE_KERNEL)
-            collective, computing = work & moves_data, work & ~moves_data
-            if not collective.any():
-                continue
-            exposed = program.exposed(collective, computing)
-            exposed_ns = int((exposed[1] - exposed[0]).sum())
-            busy_ns = _length(device.start_ns[collective], device.end_ns[collective])
-            device_ns = _length(device.start_ns[program.on(number)], device.end_ns[program.on(number)])
-            rows = np.flatnonzero(collective)
-            times = covered(exposed, device.start_ns[rows], device.end_ns[rows])
-            message = (
-                f"communication takes {busy_ns / max(device_ns, 1):.0%} of the busy time{_of_device(program, number)}, "
-                f"and for {exposed_ns / max(busy_ns, 1):.0%} of it nothing is computed meanwhile"
-            )
-            yield (
-                exposed_ns,
-                program.advice(
-                    "exposed_communication",
-                    message,
-                    OVERLAP,
-                    len(rows),
-                    exposed_ns,
-                    program.device_evidence(rows, times),
-                ),
-            )
 
-    return _worst(program, found())
+def _exposed_communication(program: RecordedProgram, number: int, moves_data: BoolArray) -> Advice:
+    device = program.trace.device
+    work = program.on(number)
+    kernels = work & (device.kind == DEVICE_KERNEL)
+    collective = kernels & moves_data
+    exposed = program.exposed(collective, kernels & ~moves_data)
+    exposed_ns = int((exposed[1] - exposed[0]).sum())
+    busy_ns = _length(device.start_ns[collective], device.end_ns[collective])
+    share = busy_ns / max(_length(device.start_ns[work], device.end_ns[work]), 1)
+    rows = np.flatnonzero(collective)
+    times = covered(exposed, device.start_ns[rows], device.end_ns[rows])
+    return program.advice(
+        "exposed_communication",
+        f"communication takes {share:.0%} of the busy time{_of_device(program, number)}, "
+        f"and for {exposed_ns / max(busy_ns, 1):.0%} of it nothing is computed meanwhile",
+        OVERLAP,
+        len(rows),
+        exposed_ns,
+        program.device_evidence(rows, times),
+    )
 
 
 def _layout_conversions(program: RecordedProgram) -> list[Advice]:
@@ -259,110 +251,82 @@ def _longest_call(program: RecordedProgram, gaps: Gaps) -> IntArray:
     return np.where((row >= 0) & (trace.kind[outer] != ANNOTATION), overlap, 0)
 
 
-def _synchronisation(program: RecordedProgram) -> list[Advice]:
+def _idle_time(program: RecordedProgram) -> list[Advice]:
+    """The device is idle because the host is late: by cause, each for the device that loses most by it."""
+    worst: dict[str, Advice] = {}
+    for number in program.devices:
+        causes = _causes(program, number)
+        parts = (
+            (causes.waiting, _synchronisation),
+            (causes.launching, _launch_bound),
+            (causes.stuck, _long_calls),
+            (causes.working, _host_bound),
+        )
+        for which, describe in parts:
+            if which.any():
+                advice = describe(program, number, causes.gaps.take(which), causes.wait[which])
+                known = worst.get(advice.code)
+                if known is None or advice.at_stake_us > known.at_stake_us:
+                    worst[advice.code] = advice
+    return list(worst.values())
+
+
+def _synchronisation(program: RecordedProgram, number: int, lost: Gaps, wait: IntArray) -> Advice:
     """The host waits for the device, which has nothing to do afterwards until the host has launched more."""
-
-    def found() -> Iterator[tuple[float, Advice]]:
-        for number in program.devices:
-            causes = _causes(program, number)
-            lost = causes.gaps.take(causes.waiting)
-            if not len(lost.begin):
-                continue
-            waits = causes.wait[causes.waiting]
-            outer = program.outer_event[waits]
-            message = (
-                f"the host waits for the device {len(np.unique(waits)):,} times; afterwards the device{_of_device(program, number)} "
-                "is idle until the host has launched more work"
-            )
-            advice = (
-                "wait less often: keep losses on the device, call .item(), .cpu() and synchronize() only every few steps, "
-                "use non_blocking copies"
-            )
-            total = int(lost.length.sum())
-            evidence = program.evidence(outer, lost.length)
-            yield (
-                total,
-                program.advice("synchronisation", message, advice, len(np.unique(waits)), total, evidence),
-            )
-
-    return _worst(program, found())
+    count = len(np.unique(wait))
+    return program.advice(
+        "synchronisation",
+        f"the host waits for the device {count:,} times; afterwards the device{_of_device(program, number)} "
+        "is idle until the host has launched more work",
+        "wait less often: keep losses on the device, call .item(), .cpu() and synchronize() only every few steps, "
+        "use non_blocking copies",
+        count,
+        int(lost.length.sum()),
+        program.evidence(program.outer_event[wait], lost.length),
+    )
 
 
-def _launch_bound(program: RecordedProgram) -> list[Advice]:
+def _launch_bound(program: RecordedProgram, number: int, lost: Gaps, _wait: IntArray) -> Advice:
     """The device runs kernels faster than the host launches them."""
     device = program.trace.device
-
-    def found() -> Iterator[tuple[float, Advice]]:
-        for number in program.devices:
-            causes = _causes(program, number)
-            lost = causes.gaps.take(causes.launching)
-            if not len(lost.begin):
-                continue
-            kernels = program.on(number) & (device.kind == DEVICE_KERNEL)
-            typical = (
-                float(np.median((device.end_ns - device.start_ns)[kernels])) / 1000 if kernels.any() else 0.0
-            )
-            message = (
-                f"the host launches work more slowly than the device{_of_device(program, number)} does it: {len(lost.begin):,} gaps "
-                f"between {int(kernels.sum()):,} kernels, of {typical:.1f} us in the median{_slowed(program)}"
-            )
-            advice = "launch fewer and larger kernels: torch.compile, CUDA graphs, fused ops, larger batches"
-            total = int(lost.length.sum())
-            evidence = _launchers(program, lost)
-            yield total, program.advice("launch_bound", message, advice, len(lost.begin), total, evidence)
-
-    return _worst(program, found())
+    kernels = program.on(number) & (device.kind == DEVICE_KERNEL)
+    typical = float(np.median((device.end_ns - device.start_ns)[kernels])) / 1000 if kernels.any() else 0.0
+    return program.advice(
+        "launch_bound",
+        f"the host launches work more slowly than the device{_of_device(program, number)} does it: {len(lost.begin):,} gaps "
+        f"between {int(kernels.sum()):,} kernels, of {typical:.1f} us in the median{_slowed(program)}",
+        "launch fewer and larger kernels: torch.compile, CUDA graphs, fused ops, larger batches",
+        len(lost.begin),
+        int(lost.length.sum()),
+        _launchers(program, lost),
+    )
 
 
-def _long_calls(program: RecordedProgram) -> list[Advice]:
+def _long_calls(program: RecordedProgram, number: int, lost: Gaps, _wait: IntArray) -> Advice:
     """Single calls of ops keep the host so long that the device runs dry: first calls, which load and tune kernels, or work on the host."""
-
-    def found() -> Iterator[tuple[float, Advice]]:
-        for number in program.devices:
-            causes = _causes(program, number)
-            lost = causes.gaps.take(causes.stuck)
-            if not len(lost.begin):
-                continue
-            total = int(lost.length.sum())
-            message = (
-                f"{len(lost.begin):,} times one call of an op keeps the host for more than {_LONG_CALL_NS // 1_000_000} ms "
-                f"and the device{_of_device(program, number)} is idle meanwhile"
-            )
-            advice = (
-                "if these are first calls, which load and tune kernels: record after a warm-up (the profiler's schedule has wait "
-                "and warmup); else move the op's work on the host to the device or to another thread"
-            )
-            yield (
-                total,
-                program.advice(
-                    "long_calls", message, advice, len(lost.begin), total, _host_work(program, lost)
-                ),
-            )
-
-    return _worst(program, found())
+    return program.advice(
+        "long_calls",
+        f"{len(lost.begin):,} times one call of an op keeps the host for more than {_LONG_CALL_NS // 1_000_000} ms "
+        f"and the device{_of_device(program, number)} is idle meanwhile",
+        "if these are first calls, which load and tune kernels: record after a warm-up (the profiler's schedule has wait "
+        "and warmup); else move the op's work on the host to the device or to another thread",
+        len(lost.begin),
+        int(lost.length.sum()),
+        _host_work(program, lost),
+    )
 
 
-def _host_bound(program: RecordedProgram) -> list[Advice]:
+def _host_bound(program: RecordedProgram, number: int, lost: Gaps, _wait: IntArray) -> Advice:
     """The device waits for other work of the host: Python code, ops on the CPU, waiting for other threads."""
-
-    def found() -> Iterator[tuple[float, Advice]]:
-        for number in program.devices:
-            causes = _causes(program, number)
-            lost = causes.gaps.take(causes.working)
-            if not len(lost.begin):
-                continue
-            total = int(lost.length.sum())
-            message = (
-                f"the device{_of_device(program, number)} is idle {len(lost.begin):,} times because the host does something "
-                f"else than calling ops{_slowed(program)}"
-            )
-            advice = (
-                "move this work off the path: to the device, to another thread or process, or out of the loop"
-            )
-            evidence = _host_work(program, lost)
-            yield total, program.advice("host_bound", message, advice, len(lost.begin), total, evidence)
-
-    return _worst(program, found())
+    return program.advice(
+        "host_bound",
+        f"the device{_of_device(program, number)} is idle {len(lost.begin):,} times because the host does something "
+        f"else than calling ops{_slowed(program)}",
+        "move this work off the path: to the device, to another thread or process, or out of the loop",
+        len(lost.begin),
+        int(lost.length.sum()),
+        _host_work(program, lost),
+    )
 
 
 def _slowed(program: RecordedProgram) -> str:
@@ -414,8 +378,5 @@ DEVICE_RULES: tuple[Callable[[RecordedProgram], list[Advice]], ...] = (
     _single_precision,
     _unfused,
     _pageable_copies,
-    _synchronisation,
-    _launch_bound,
-    _long_calls,
-    _host_bound,
+    _idle_time,
 )

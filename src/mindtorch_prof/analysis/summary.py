@@ -313,7 +313,7 @@ def _problems(results: Results, by_name: Sheet, categories: Sheet, steps: Sheet,
             problems.append(
                 f"copies and casts take {share:.0%} of the {'device' if 'device' in whole else 'CPU'} time"
             )
-    problems += _large_shares(by_name, self_cpu_us)
+    problems += _large_shares(by_name, times["span_us"])
     problems += _memory_growth(results, steps)
     return problems
 
@@ -351,25 +351,26 @@ def _tiny_ops(by_name: Sheet, self_cpu_us: float) -> list[str]:
     return []
 
 
-def _large_shares(by_name: Sheet, self_cpu_us: float) -> list[str]:
+def _large_shares(by_name: Sheet, span_us: float) -> list[str]:
+    """Waiting, loading and updating, as shares of the span."""
     names, times = by_name["name"].tolist(), by_name["self_cpu_time_total"]
     totals = by_name["cpu_time_total"]
-    if not self_cpu_us:
+    if not span_us:
         return []
     problems = []
     waits = [i for i, name in enumerate(names) if any(part in name for part in _WAITS)]
     waited = float(sum(times[i] for i in waits))
-    if waited > 0.05 * self_cpu_us:
+    if waited > 0.05 * span_us:
         longest = max(waits, key=lambda i: times[i])
         problems.append(
-            f"the CPU waits for the device or reads values back for {waited / self_cpu_us:.0%} of its time, mostly in {names[longest]}"
+            f"the CPU waits for the device or reads values back for {waited / span_us:.0%} of the time, mostly in {names[longest]}"
         )
     loading = float(sum(totals[i] for i, name in enumerate(names) if name.startswith(_LOADER)))
-    if loading > 0.1 * self_cpu_us:
-        problems.append(f"loading data takes {loading / self_cpu_us:.0%} of the CPU time")
+    if loading > 0.1 * span_us:
+        problems.append(f"loading data takes {loading / span_us:.0%} of the time")
     optimizer = float(sum(totals[i] for i, name in enumerate(names) if name.startswith("Optimizer.step")))
-    if optimizer > 0.4 * self_cpu_us:
-        problems.append(f"the optimizer takes {optimizer / self_cpu_us:.0%} of the CPU time")
+    if optimizer > 0.4 * span_us:
+        problems.append(f"the optimizer takes {optimizer / span_us:.0%} of the time")
     return problems
 
 

@@ -443,4 +443,4 @@ def test_rules_keep_quiet_on_any_made_up_tree(tmp_path: Path) -> None:
         for advice in advise(loaded, 0.0):
             assert advice.at_stake_us >= 0
             assert advice.count > 0
-    assert len(RULES) == 16
+    assert len(RULES) == 13
