@@ -406,7 +406,7 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
     )
     lines += ["", head + "Time"]
     lines.append(
-        f"{bullet}{_us(times['span_us'])} total; CPU busy (running ops) {times['cpu_busy_share']:.1%}"
+        f"{bullet}span {_us(times['span_us'])}; CPU busy (running ops) {times['cpu_busy_share']:.1%}"
         + (
             f"; device busy {times['device_busy_share']:.1%} of its {_us(times['device_span_us'])}"
             if "device_busy_share" in times
