@@ -428,8 +428,7 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
         memory = data["memory"]
         lines += [
             f"{bullet}{part['label']} memory: peak {formatted(part['peak_bytes'], 'bytes')} at {_us(part['peak_at_us'])}, "
-            f"{formatted(part['end_bytes'], 'bytes')} still allocated at the end, "
-            f"{part['allocations']:,} allocations of {formatted(part['allocated_bytes'], 'bytes')} in total"
+            f"{formatted(part['end_bytes'], 'bytes')} still allocated at the end"
             for part in memory["devices"]
             if part["peak_bytes"]
         ]
