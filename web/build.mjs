@@ -19,6 +19,7 @@ const options = {
   legalComments: "none",
   target: ["es2022"],
   metafile: true,
+  preserveSymlinks: true, // a linked node_modules has the same paths, by which licences are found
 };
 const hash = (text) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 const used = new Set();

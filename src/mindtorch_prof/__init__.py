@@ -1,24 +1,59 @@
 """The trace engine: opens traces of torch's profiler, live or from files, and answers questions about them.
 
-Needs neither torch nor `mindtorch_v2`. `load` opens a trace; `main` is the command line `mindtorch-prof`.
+Needs neither torch nor `mindtorch_v2`. `load` opens a trace, `recording` takes a stopped profile; what they give has the analyses as methods:
+`summary()`, `doctor()`, `advise()`, `diff(other)`, `check(baseline)`, `report(path)`, `query(sql)`. `rank_report`, `slice_trace` and
+`merge_traces` work on files. `main` is the command line `mindtorch-prof`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from .load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError, load
 from .version import __version__
 
+if TYPE_CHECKING:
+    from .analysis.query import QueryError
+    from .analysis.recording import Recording
+    from .fleet.ranks import rank_report
+    from .load.open_trace import Loaded
+    from .rewrite.merge import merge_traces
+    from .rewrite.slice import Selection, slice_trace
+
 __all__ = [
     "BrokenTraceError",
     "NotATraceError",
+    "QueryError",
     "RefusedTraceError",
+    "Selection",
     "TraceError",
     "__version__",
     "load",
     "main",
+    "merge_traces",
+    "rank_report",
+    "recording",
+    "slice_trace",
 ]
+
+# imported when they are first used: whoever only opens a trace does not wait for them
+_LATER = {
+    "QueryError": "analysis.query",
+    "Selection": "rewrite.slice",
+    "merge_traces": "rewrite.merge",
+    "rank_report": "fleet.ranks",
+    "slice_trace": "rewrite.slice",
+}
+
+
+def recording(profile: Recording) -> Loaded:
+    """A stopped profile, of this process, as what `load` gives of a file: with all analyses as methods."""
+    from .analysis.recording import as_results
+    from .load.open_trace import Loaded
+
+    trace = as_results(profile).trace
+    return Loaded(trace, python_functions=trace.settings.with_stack and len(trace.frames) > 0)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,3 +61,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     from .cli import main  # argparse and the commands: not needed by whoever calls the library
 
     return main(argv)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,6 +17,7 @@ _ON_DEVICE = re.compile(
     re.IGNORECASE,
 )
 _ON_HOST = re.compile(r"(gloo|mpi|ucc|nccl|xccl|hccl|ccl):|c10d::(?!record)", re.IGNORECASE)
+_RECORDED = re.compile(r"^record_param_comms|broadcast_coalesced", re.IGNORECASE)
 
 
 def on_device(names: Sequence[str]) -> BoolArray:
@@ -27,3 +28,11 @@ def on_device(names: Sequence[str]) -> BoolArray:
 def on_host(names: Sequence[str]) -> BoolArray:
     """By name of a host event: whether it is a collective, or a message to one rank, from its call to its end."""
     return np.array([_ON_HOST.match(name) is not None for name in names], bool)
+
+
+def is_communication(name: str) -> bool:
+    """Whether an event of this name, on the host or on a device, is about communication: also the events that only carry a
+    collective's arguments, such as `record_param_comms`."""
+    return (
+        any(pattern.search(name) for pattern in (_ON_DEVICE, _RECORDED)) or _ON_HOST.match(name) is not None
+    )

@@ -60,5 +60,5 @@ def test_the_source_files_that_a_page_names_exist(page: Path) -> None:
 
 def test_pages_name_modules_and_files() -> None:
     # otherwise the tests above check nothing
-    assert "mindtorch_prof.analysis.summary.summary" in names(ROOT / "docs" / "commands" / "summary.md")
+    assert "mindtorch_prof.analysis.query.connect" in names(ROOT / "docs" / "commands" / "query.md")
     assert "mindtorch_prof/export/chrome.py" in files(ROOT / "CONTRIBUTING.md")

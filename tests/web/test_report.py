@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import chromium
-import kineto_documents
+import kineto_documents as documents
 import pytest
 from chromium import Browser
+from kineto_documents import waiting_device
 from synthetic_traces import linear_with_synthetic_ops
 from trace_builder import calls_in_a_row, op_with_a_kernel
+from trace_file_builder import noisy_ops
 
 import mindtorch_v2 as torch
+from mindtorch_prof import load
+from mindtorch_prof.analysis.advice import advise
+from mindtorch_prof.analysis.figures import figures
 from mindtorch_prof.export.html import export_html
 from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_prof.torch_api.results import Results
@@ -67,6 +72,19 @@ class Recorded:
         shown = Results(linear_with_synthetic_ops())
         export_html(shown, self.synthetic)
         export_html(shown, self.both, Results(as_recorded(shown.trace)))
+        self.devices = folder / "devices.html"
+        export_html(Results(op_with_a_kernel()), self.devices, Results(op_with_a_kernel()))
+        self.waiting_trace = waiting_device(folder / "waiting.json")
+        self.waiting = folder / "waiting.html"
+        export_html(load(self.waiting_trace), self.waiting)
+        self.launches = folder / "launches.html"
+        export_html(load(launches(folder / "launches.json")), self.launches)
+        self.noisy = folder / "noisy.html"
+        first, second = (
+            load(noisy_ops({"aten::mm": (4, 100.0)}, seed=seed).dump(folder / f"noisy{seed}.json"))
+            for seed in (0, 1)
+        )
+        export_html(first, self.noisy, second)
         self.changed = folder / "changed.html"
         export_html(Results(calls_in_a_row(before)), self.changed, Results(calls_in_a_row(after)))
 
@@ -75,6 +93,20 @@ class Recorded:
         """The averages of events, without Python calls: the report shows those apart."""
         rows = self.first.profiler._results.key_averages()
         return {row.key: row for row in rows}
+
+
+def launches(path: Path) -> Path:
+    """A file: an annotation around two ops that launch a kernel each, and a kernel that nothing launched."""
+    events = [documents.event("train", 0, 100, "user_annotation")]
+    for number, at in enumerate((10, 40), start=1):
+        ids = {"External id": number, "correlation": number}
+        events += [
+            documents.event("aten::mm", at, 20, **ids),
+            documents.event("cudaLaunchKernel", at + 5, 5, "cuda_runtime", **ids),
+            documents.kernel("gemm", at + 10, 5, **ids),
+        ]
+    events.append(documents.kernel("lost", 80, 10, correlation=99))
+    return documents.write(path, events)
 
 
 def train(steps: int, *, extra: bool = False) -> Any:
@@ -154,7 +186,7 @@ def test_the_page_asks_for_nothing_but_itself(page: Browser, recorded: Recorded)
     assert page.requests == [recorded.one.as_uri()]
 
 
-def test_the_overview_shows_wall_time_shares_steps_and_top_operators(
+def test_the_overview_shows_the_figures_shares_steps_and_top_operators(
     page: Browser, recorded: Recorded
 ) -> None:
     page.open(recorded.one)
@@ -162,10 +194,10 @@ def test_the_overview_shows_wall_time_shares_steps_and_top_operators(
         "Object.fromEntries([...document.querySelectorAll('.tile')].map("
         "t => [t.children[0].textContent, t.children[1].textContent]))"
     )
-    trace = recorded.first.profiler._results.trace
-    assert tiles["Wall time"] == time_text((trace.window_ns[1] - trace.window_ns[0]) / 1000)
+    known = figures(recorded.first)
+    assert tiles["Span"] == time_text(known.span_us)
+    assert tiles["Events"] == f"{known.events:,}"
     assert tiles["Self CPU time"] == time_text(sum(r.self_cpu_time_total for r in recorded.rows.values()))
-    assert tiles["Calls"] == f"{sum(r.count for r in recorded.rows.values()):,}"
     shares = page.js(
         "[...document.querySelectorAll('[data-share]')].map(e => parseFloat(e.children[2].textContent))"
     )
@@ -210,8 +242,9 @@ def test_memory_shows_the_peak_and_what_was_alive_then(page: Browser, recorded: 
     page.wait("document.querySelector('.uplot canvas')")
     memory = recorded.first.profiler._results.trace.memory
     before = sum(nbytes for address, nbytes, _ in memory.of_modules if address not in memory.address)
-    peak = int(memory.total.max()) + before
-    assert f"{peak:,} bytes" in page.js("document.querySelector('.tile-note').textContent")
+    note = page.js("document.querySelector('.tile-note').textContent")
+    assert f"{int(memory.total.max()):,} bytes" in note
+    assert ("allocated before the recording" in note) is (before > 0)
     assert page.js("document.querySelectorAll('.table-box').length") == 2
 
 
@@ -242,7 +275,7 @@ def test_a_memory_timeline_is_the_memory_view_alone(page: Browser, recorded: Rec
 def test_kernels_have_their_own_rows_and_tracks(page: Browser, recorded: Recorded) -> None:
     page.open(recorded.device)
     busy = page.js("[...document.querySelectorAll('.share')].map(e => e.textContent)")[1]
-    assert busy.startswith("GPU 0Kernels250 ns50.00%")
+    assert busy.startswith("GPU 0Kernels250 ns100.00%")
     view(page, "operators")
     page.click(".segments [data-value=device]")
     page.wait("document.querySelectorAll('.table-box tbody tr').length === 1")
@@ -291,7 +324,7 @@ def test_a_switch_hides_synthetic_events_in_every_view(page: Browser, recorded: 
     view(page, "memory")
     assert "aten::addmm" in page.js("document.querySelector('.view-memory').textContent")
     view(page, "overview", ".tile")
-    assert "6 calls synthetic" in page.js("document.querySelector('.view-overview').textContent")
+    assert "6 synthetic more" in page.js("document.querySelector('.tiles').textContent")
     facts = (
         "Object.fromEntries([...document.querySelectorAll('.facts > div')].map("
         "d => [...d.children].map(e => e.textContent)))"
@@ -443,6 +476,62 @@ def test_wheel_drag_buttons_and_keys_move_the_timeline(page: Browser, recorded: 
     seen(f"see.wide < {whole * 0.9}")
 
 
+def test_keys_work_without_a_click(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#timeline")
+    page.wait("document.querySelector('canvas')?.dataset.to")
+    assert page.js("document.activeElement === document.body")
+    wide = "(d => d.to - d.from)(document.querySelector('canvas').dataset)"
+    whole = page.js(wide)
+    page.key("w")
+    page.wait(f"Math.abs({wide} - {whole * 0.7}) < 1")
+    page.key("ArrowRight")
+    page.wait("document.querySelector('canvas').dataset.chosen !== ''")
+    page.open(recorded.one, "#flame")
+    page.wait("document.querySelector('canvas')?.dataset.drawn > 5")
+    page.key("ArrowDown")
+    page.wait("document.querySelector('.details')")
+    page.open(recorded.one, "#operators")
+    page.wait("document.querySelector('.table-box tbody tr')")
+    page.key("ArrowDown")
+    page.wait("document.querySelector('tr.active[aria-rowindex=\"2\"]')")
+
+
+def test_only_the_arrows_of_the_selected_event_are_drawn(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.launches, "#timeline")
+    page.wait("document.querySelector('canvas')?.dataset.to")
+
+    def arrows(name: str, count: int) -> None:
+        page.type("input[type=search]", name)
+        page.key("Enter")
+        page.wait(f"document.querySelector('canvas').dataset.chosen === {json.dumps(name)}")
+        page.wait(f"document.querySelector('canvas').dataset.arrows === '{count}'")
+
+    arrows("train", 0)
+    arrows("aten::mm", 1)
+    arrows("gemm", 1)
+    page.click(".segments [data-value=inside]")
+    arrows("train", 2)
+    page.click(".segments [data-value=own]")
+    page.wait("document.querySelector('canvas').dataset.arrows === '0'")
+
+
+def test_findings_stand_on_the_first_page(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.waiting)
+    codes = page.js("[...document.querySelectorAll('[data-finding]')].map(e => e.dataset.finding)")
+    assert codes == [advice.code for advice in advise(load(recorded.waiting_trace))]
+    assert codes[0] == "synchronisation"
+    text = page.js("document.querySelector('[data-finding]').textContent")
+    assert "Next step: wait less often" in text
+    assert "aten::item" in text
+    assert "What looks wrong" in page.js("document.querySelector('.view-overview').textContent")
+
+
+def test_what_doctor_finds_stands_on_the_first_page(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.launches)
+    health = page.js("document.querySelector('.health').textContent")
+    assert health == "1 of 3 device events (50.0% of the device time) have no op that launched them"
+
+
 def test_a_forward_op_leads_to_its_backward_node(page: Browser, recorded: Recorded) -> None:
     page.open(recorded.one, "#timeline")
     page.wait("document.querySelector('canvas')?.dataset.to")
@@ -481,8 +570,46 @@ def test_the_comparison_puts_regressions_first(page: Browser, recorded: Recorded
         "100.000 µs",
         "2.50×",
     )
+    colours = page.js(
+        "Object.fromEntries([...document.querySelectorAll('.table-box tbody tr')].map(tr =>"
+        " [tr.children[0].textContent,"
+        " ['worse', 'better'].filter(c => tr.children[2].classList.contains(c))]))"
+    )
+    assert colours == {
+        "aten::mm": ["worse"],
+        "aten::gelu": ["worse"],
+        "aten::add": [],
+        "aten::relu": ["better"],
+    }
+    assert (
+        page.js("document.querySelectorAll('.totals .worse, .totals .better').length") == 0
+    )  # no steps, no test
     page.click("[data-testid=no-noise]")
     page.wait("document.querySelectorAll('.table-box tbody tr').length === 3")
+
+
+def test_changes_within_noise_have_no_colour(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.noisy, "#compare")
+    page.wait("document.querySelector('.table-box tbody td').textContent")
+    rows = cells(page)
+    assert {row["Verdict"] for row in rows} == {"noise"}
+    assert any(row["Change"] != "0" for row in rows)
+    assert page.js("document.querySelectorAll('.worse, .better').length") == 0
+
+
+def test_compared_device_time_is_that_of_the_kernels(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.devices, "#compare")
+    page.wait("document.querySelector('.table-box tbody td').textContent")
+    totals = page.js(
+        "Object.fromEntries([...document.querySelectorAll('.totals [data-total]')].map("
+        "tr => [tr.dataset.total, tr.children[1].textContent]))"
+    )
+    assert totals["Device time"] == "250 ns"
+    # operators repeat the time of their kernels: the two are never in one table
+    assert {row["Name"] for row in cells(page)} == {"aten::mm", "cudaLaunchKernel"}
+    page.click(".segments [data-value=kernels]")
+    page.wait("document.querySelector('.table-box tbody th').textContent === 'gemm'")
+    assert [(row["Name"], row["Self device, A"]) for row in cells(page)] == [("gemm", "250 ns")]
 
 
 def test_two_recordings_stand_side_by_side_in_every_view(page: Browser, recorded: Recorded) -> None:
@@ -540,6 +667,20 @@ def test_dark_and_light_follow_the_system_and_the_button(page: Browser, recorded
     page.wait(f"{back} === {json.dumps(light)}")
 
 
+@pytest.mark.parametrize("name", ["waiting", "device", "one"])
+def test_cards_hold_what_is_in_them_on_a_phone(page: Browser, recorded: Recorded, name: str) -> None:
+    page.size(420, 844, phone=True)
+    page.open(getattr(recorded, name))
+    page.wait("document.querySelector('.tile')")
+    too_wide = page.js(
+        "[...document.querySelectorAll('.tile, .tile > *, .finding, .health, .panel')]"
+        ".filter(e => e.scrollWidth > e.clientWidth && getComputedStyle(e).overflowX === 'visible')"
+        ".map(e => e.textContent)"
+    )
+    assert too_wide == []
+    assert page.js("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
 @pytest.mark.parametrize("width", [390, 820])
 def test_nothing_sticks_out_on_a_phone(page: Browser, recorded: Recorded, width: int) -> None:
     page.size(width, 844, phone=True)
@@ -550,10 +691,10 @@ def test_nothing_sticks_out_on_a_phone(page: Browser, recorded: Recorded, width:
 
 
 def test_the_device_view_shows_the_breakdown_on_desks_and_phones(page: Browser, tmp_path: Path) -> None:
-    hostile = {**kineto_documents.kernel("<img src=x onerror=alert(1)>", 900.0, 2.5)}
-    document = kineto_documents.gpu()
+    hostile = {**documents.kernel("<img src=x onerror=alert(1)>", 900.0, 2.5)}
+    document = documents.gpu()
     document["traceEvents"].append(hostile)
-    loaded = kineto_documents.load_document(document)
+    loaded = documents.load_document(document)
     (times,) = loaded.device_breakdown()
     loaded.export_html(tmp_path / "gpu.html")
     for width in (1400, 390):

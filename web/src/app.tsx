@@ -56,6 +56,19 @@ function viewsOf(summaries: Block[]): View[] {
   });
 }
 
+/** A key that nothing else took goes to the view's table or canvas, as if that had the focus: no click is needed first. */
+function passOn(event: KeyboardEvent, main: HTMLElement | null): void {
+  const target = event.target as HTMLElement;
+  const taken = event.defaultPrevented || target.closest("[data-keys]") || (/^(Enter| )$/.test(event.key) && target.closest("button, a, summary"));
+  const receiver = taken || event.key === "Tab" ? null : main?.querySelector<HTMLElement>("[data-keys]");
+  if (!receiver) return;
+  const { key, shiftKey } = event;
+  if (!receiver.dispatchEvent(new KeyboardEvent("keydown", { key, shiftKey, bubbles: true, cancelable: true }))) {
+    event.preventDefault();
+    receiver.focus({ preventScroll: true });
+  }
+}
+
 export function App(props: { summaries: Block[] }) {
   const [summaries, setSummaries] = useState(props.summaries);
   const [recorded, setRecorded] = useState(false);
@@ -106,7 +119,7 @@ export function App(props: { summaries: Block[] }) {
     };
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+      if (!event.isTrusted || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
       const number = Number(event.key);
       if (number >= 1 && number <= views.length) store.go(views[number - 1]!);
       else if (event.key === "?") setHelp((on) => !on);
@@ -118,7 +131,7 @@ export function App(props: { summaries: Block[] }) {
           event.preventDefault();
           field.focus();
         }
-      }
+      } else passOn(event, main.current);
     };
     window.addEventListener("hashchange", onHash);
     window.addEventListener("keydown", onKey);

@@ -1,6 +1,6 @@
 // Colours: categories in, the colours of the present theme out. The values stand in style.css as --c0 ... --c9.
 
-export const KINDS = ["op", "autograd", "optimizer", "data", "user", "module", "python", "runtime", "kernel", "copy"];
+export const KINDS = ["op", "autograd", "optimizer", "data", "user", "module", "python", "runtime", "kernel", "copy", "communication"];
 
 /** Categories of the overview's shares by name. */
 export const SHARE_KINDS: Record<string, string> = {
@@ -12,6 +12,7 @@ export const SHARE_KINDS: Record<string, string> = {
   "Runtime calls": "runtime",
   Kernels: "kernel",
   Copies: "copy",
+  Communication: "communication",
   Idle: "idle",
 };
 

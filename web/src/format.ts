@@ -58,3 +58,9 @@ export const count = (n: number): string => Math.round(n).toLocaleString("en-US"
 export const plural = (n: number, what: string): string => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 
 export const percent = (part: number, whole: number): string => (whole > 0 ? `${((100 * part) / whole).toFixed(2)}%` : "–");
+
+/** The median of sorted numbers: of an even number of them, the mean of the two in the middle; 0 of none. */
+export function median(sorted: number[]): number {
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle]! : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
+}

@@ -1,6 +1,10 @@
 // Spans of the timeline: a block in; lanes, bisection, sums and arrows out. Spans of one lane do not overlap and are in the order of time.
 import type { Block, Column } from "./data";
 
+const MOST_ARROWS = 200; // that can still be told apart
+const ANNOTATION = 4; // a category, see export/html/calls.py
+const LAUNCH = 1; // a kind of arrow, see export/html/timeline.py
+
 export interface Track {
   label: string;
   kind: string;
@@ -116,19 +120,38 @@ export class Spans {
     return this.tracks.find((t) => t.lanes.includes(lane))!;
   }
 
-  /** Arrows that begin or end at a span, and those that begin in what it contains: [from, to, kind]. */
+  /** A span's own arrows: those that begin or end at it, and those from launches directly inside it to kernels; [from, to, kind]. */
   arrows(span: number): [number, number, number][] {
     const made: [number, number, number][] = [];
     this.addArrows(span, span + 1, made);
     for (const i of this.arriving().get(span) ?? []) made.push([this.arrowsFrom[i]!, span, this.arrowKind[i]!]);
-    const lane = this.lane(span);
-    const lanes = this.track(span).lanes;
-    for (const inner of lanes.slice(lanes.indexOf(lane) + 1)) {
-      const last = this.laneFirst[inner + 1]!;
-      const first = this.from(this.start[span]!, this.laneFirst[inner]!, last);
-      this.addArrows(first, this.from(this.end(span), first, last), made);
-    }
+    if (this.category[this.name[span]!] === ANNOTATION) return made;
+    const [below] = this.lanesBelow(span);
+    if (below === undefined) return made;
+    const nested: [number, number, number][] = [];
+    this.addArrows(...this.inside(span, below), nested);
+    return [...made, ...nested.filter(([, , kind]) => kind === LAUNCH)];
+  }
+
+  /** The arrows that begin in what a span contains, and its own. */
+  arrowsInside(span: number): [number, number, number][] {
+    const made: [number, number, number][] = [];
+    this.addArrows(span, span + 1, made);
+    for (const i of this.arriving().get(span) ?? []) made.push([this.arrowsFrom[i]!, span, this.arrowKind[i]!]);
+    for (const lane of this.lanesBelow(span)) this.addArrows(...this.inside(span, lane), made);
     return made;
+  }
+
+  private lanesBelow(span: number): number[] {
+    const lanes = this.track(span).lanes;
+    return lanes.slice(lanes.indexOf(this.lane(span)) + 1);
+  }
+
+  /** The spans of a lane that begin while a span runs: the first, and the first after them. */
+  private inside(span: number, lane: number): [number, number] {
+    const last = this.laneFirst[lane + 1]!;
+    const first = this.from(this.start[span]!, this.laneFirst[lane]!, last);
+    return [first, this.from(this.end(span), first, last)];
   }
 
   /** Arrows that begin at spans in [first, last), up to a number that can still be told apart. */
@@ -141,7 +164,7 @@ export class Spans {
       if (all[middle]! < first) low = middle + 1;
       else high = middle;
     }
-    for (; low < all.length && all[low]! < last && made.length < 200; low++) made.push([all[low]!, this.arrowsTo[low]!, this.arrowKind[low]!]);
+    for (; low < all.length && all[low]! < last && made.length < MOST_ARROWS; low++) made.push([all[low]!, this.arrowsTo[low]!, this.arrowKind[low]!]);
   }
 
   /** By span, the arrows that end there. */

@@ -110,6 +110,7 @@ export function Table(props: Props) {
       class="table-box"
       ref={box}
       tabIndex={0}
+      data-keys
       role="region"
       aria-label={`${props.label}: ${rows.length} rows`}
       onKeyDown={onKeyDown}

@@ -45,8 +45,10 @@ interface Marks {
   chosen: number | null;
   hover: number | null;
   matches: Matches | null;
-  allArrows: boolean;
+  arrows: Arrows;
 }
+
+export type Arrows = "own" | "inside" | "all"; // of the chosen event, of what it contains too, of everything in sight
 
 export function drawTimeline(surface: Surface, spans: Spans, look: Look, where: ReturnType<typeof places>, marks: Marks): void {
   const { context: c, width, height } = surface;
@@ -68,7 +70,7 @@ export function drawTimeline(surface: Surface, spans: Spans, look: Look, where: 
       if (at + LANE > RULER && at < height) drawLane(surface, spans, look, lane, at, scale, marks);
     });
   }
-  drawArrows(surface, spans, look, where.laneY, scale, marks);
+  surface.canvas.dataset.arrows = String(drawArrows(surface, spans, look, where.laneY, scale, marks));
   drawRuler(surface, look);
 }
 
@@ -170,11 +172,12 @@ function drawLane(
   }
 }
 
-function drawArrows(surface: Surface, spans: Spans, look: Look, laneY: Float64Array, scale: number, marks: Marks): void {
+function drawArrows(surface: Surface, spans: Spans, look: Look, laneY: Float64Array, scale: number, marks: Marks): number {
   const { context: c, width, height } = surface;
   const colours = theme();
-  let arrows: [number, number, number][] = marks.chosen === null ? [] : spans.arrows(marks.chosen);
-  if (marks.allArrows) {
+  let arrows: [number, number, number][] = [];
+  if (marks.chosen !== null) arrows = marks.arrows === "inside" ? spans.arrowsInside(marks.chosen) : spans.arrows(marks.chosen);
+  if (marks.arrows === "all") {
     for (let i = 0; i < spans.arrowCount && arrows.length < 400; i++) {
       const [from, to, kind] = spans.arrow(i);
       if (spans.start[from]! <= look.to && spans.end(to) >= look.from && (spans.start[from]! >= look.from || spans.start[to]! <= look.to)) {
@@ -193,7 +196,7 @@ function drawArrows(surface: Surface, spans: Spans, look: Look, laneY: Float64Ar
     if (Math.max(a, b) < RULER || Math.min(a, b) > height) continue;
     const bend = Math.max(20, Math.min(120, Math.abs(x1 - x0) / 2));
     c.strokeStyle = c.fillStyle = kind === 1 ? colours.kinds[8]! : colours.accent;
-    c.globalAlpha = from === marks.chosen || to === marks.chosen || !marks.allArrows ? 1 : 0.5;
+    c.globalAlpha = from === marks.chosen || to === marks.chosen || marks.arrows !== "all" ? 1 : 0.5;
     c.lineWidth = 1.5;
     c.beginPath();
     c.moveTo(x0, a);
@@ -206,6 +209,7 @@ function drawArrows(surface: Surface, spans: Spans, look: Look, laneY: Float64Ar
     c.fill();
     c.globalAlpha = 1;
   }
+  return arrows.length;
 }
 
 /** A distance between lines of 1, 2 or 5 times a power of ten, about 110 pixels wide. */

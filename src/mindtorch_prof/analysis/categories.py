@@ -8,13 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import IntArray
+from ..communication import is_communication, on_host
 from ..trace import ANNOTATION, ENGINE, PYTHON, RUNTIME, Trace
 
+_NEVER = r"(?!)"
 # (category, pattern found in the lower-case name without its namespace); the order decides
 _RULES: tuple[tuple[str, str], ...] = (
     ("optimizer", r"^optimizer\.|^_?fused_(adam|sgd)|^_foreach_|multi_tensor_apply|fusedoptimizer"),
     ("dataloader", r"dataloader|_next_data"),
-    ("communication", r"^c10d::|^nccl|^gloo:|^record_param_comms|all_?reduce|all_?gather|reduce_?scatter|broadcast_coalesced|^hccl|oneccl|^rccl"),
+    ("communication", _NEVER),  # `mindtorch_prof.communication` knows these names
     ("convolution", r"conv(olution)?(?!ert)[_\d]*|^slow_conv|winograd|implicit_gemm|im2col|col2im|cudnn.*(fprop|dgrad|wgrad)|(dgrad|wgrad|fprop)"),
     ("attention", r"attention|flash_(fwd|bwd)|^fmha|sdpa"),
     ("normalization", r"(batch|layer|group|instance|rms|local_response)_?norm|^native_(batch|layer|group)_norm|bn_(fw|bw)_"),
@@ -45,7 +47,7 @@ def category(name: str) -> str:
     lower = name.lower()
     plain = lower.rsplit("::", 1)[-1] if lower.startswith(("aten::", "prims::", "torchvision::")) else lower
     for result, pattern in _COMPILED:
-        if pattern.search(plain):
+        if is_communication(name) if result == "communication" else pattern.search(plain):
             return result
     return "other"
 
@@ -55,7 +57,9 @@ def categories(trace: Trace) -> tuple[IntArray, tuple[str, ...]]:
     number = {text: i for i, text in enumerate(CATEGORIES)}
     by_name = np.array([number[category(text)] for text in trace.names] or [0], np.int64)
     by_event = by_name[trace.name]
-    keep_category = (by_event == number["optimizer"]) | (by_event == number["dataloader"])
+    # annotations that torch itself records around such work: an optimizer's step, a batch, a collective of NCCL or gloo
+    collective = np.append(on_host(trace.names), False)[trace.name]
+    keep_category = (by_event == number["optimizer"]) | (by_event == number["dataloader"]) | collective
     by_event = np.where((trace.kind == ANNOTATION) & ~keep_category, number["annotation"], by_event)
     by_event = np.where(trace.kind == ENGINE, number["autograd"], by_event)
     by_event = np.where(trace.kind == PYTHON, number["python"], by_event)

@@ -321,6 +321,11 @@ def _notes(a: Measured, b: Measured, rows: Sequence[Row], per: str) -> list[str]
         if side.outside_ns and side.outside_ns > 0.01 * (inside + side.outside_ns):
             share = side.outside_ns / (inside + side.outside_ns)
             notes.append(f"{share:.0%} of the {which} trace's time is outside of steps and is not compared")
+        if side.without_op_share > 0.01:
+            share = side.without_op_share
+            notes.append(
+                f"{share:.0%} of the {which} trace's device time belongs to no op and is not compared"
+            )
     if a.steps and min(len(a.steps), len(b.steps)) < MIN_REPEATS:
         notes.append(
             f"{len(a.steps)} and {len(b.steps)} steps are too few for a rank test (it needs {MIN_REPEATS} on each side): "

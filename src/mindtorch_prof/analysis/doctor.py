@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..trace import NODE, Trace
 from ..tree import depths, parents, thread_slices
+from .figures import figures
 from .overhead import overhead
 from .recording import Recording, recorded_results
 from .steps_table import steps_table
@@ -129,10 +130,14 @@ def _nesting(results: Results) -> list[Finding]:
 
 
 def _duplicates(trace: Trace) -> list[Finding]:
-    """Events with the same name, thread, start and end. Events of duration 0 may repeat."""
-    order = np.lexsort((trace.name, trace.end_ns, trace.start_ns, trace.thread))
+    """Events that are equal in everything: name, thread, times, number in the file, sequence number and inputs. Events of duration 0
+    may repeat; nested calls of one op have equal times in files of whole microseconds, and numbers of their own."""
+    columns = [trace.name, trace.end_ns, trace.start_ns, trace.thread, trace.sequence, trace.inputs]
+    if trace.external is not None:
+        columns.append(trace.external)
+    order = np.lexsort(columns)
     same = np.ones(max(len(order) - 1, 0), bool)
-    for column in (trace.name, trace.end_ns, trace.start_ns, trace.thread):
+    for column in columns:
         same &= np.diff(column[order]) == 0
     rows = order[1:][same & (trace.end_ns > trace.start_ns)[order[1:]]]
     if not len(rows):
@@ -194,12 +199,11 @@ def _device(results: Results) -> list[Finding]:
     device = trace.device
     findings = []
     works = device.works
-    alone = int((works & (device.op < 0)).sum())
+    known = figures(results)
+    alone, share = known.device_events_without_op, known.device_without_op_share
     if alone:
-        busy = (device.end_ns - device.start_ns)[works].sum()
-        share = (device.end_ns - device.start_ns)[works & (device.op < 0)].sum() / max(int(busy), 1)
         findings.append(
-            Finding("device_alone", "warning" if share > 0.01 else "info", alone, f"{alone:,} of {int(works.sum()):,} device events "
+            Finding("device_alone", "warning" if share > 0.01 else "info", alone, f"{alone:,} of {known.device_events:,} device events "
                     f"({share:.1%} of the device time) have no op that launched them")
         )  # fmt: skip
     overlaps = 0

@@ -210,7 +210,10 @@ class _Events:
         device = self.trace.device
         of_name = np.array([texts.index(text) for text in name_categories(device.names)] or [0], np.int64)
         launched = device.op[self.work]
-        of_work = np.where(launched >= 0, np.append(number, 0)[launched], of_name[device.name[self.work]])
+        own = of_name[device.name[self.work]]
+        # a collective's kernel is communication, whatever launched it
+        by_launcher = (launched >= 0) & (own != texts.index("communication"))
+        of_work = np.where(by_launcher, np.append(number, 0)[launched], own)
         return np.concatenate((number[self.rows], of_work)), texts
 
     def _of_launcher(self, of_row: IntArray, none: int) -> IntArray:

@@ -31,10 +31,11 @@ _NEVER = np.iinfo(np.int64).max  # the time at which memory is freed that outliv
 def lifetimes(
     address: npt.NDArray[np.integer], nbytes: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Rows of memory that are allocations, and for each the row that frees the same address (-1: never)."""
+    """Rows of memory that are allocations, and for each the row that frees the same address (-1: never, or not known: an address of
+    0 stands for none, as in files of 2021)."""
     order = np.lexsort((np.arange(len(address)), address))
     following = np.full(len(address), -1, np.int64)
-    same = address[order][1:] == address[order][:-1]
+    same = (address[order][1:] == address[order][:-1]) & (address[order][1:] != 0)
     following[order[:-1][same]] = order[1:][same]
     born = np.flatnonzero(nbytes > 0)
     died = following[born]
@@ -55,8 +56,16 @@ def changes_by_lifetime(trace: Trace, tree: Tree) -> list[Change]:
     ]
     allocation_of = {free: allocation for allocation, free in zip(born.tolist(), died.tolist()) if free >= 0}
     times = (memory.time_ns + trace.origin_ns).tolist()
+    without_address = set(np.flatnonzero(memory.address == 0).tolist())
+    unmatched = 0  # bytes allocated without an address: what frees them is known by no more than its size
     for row, (time_ns, nbytes) in enumerate(zip(times, memory.nbytes.tolist())):
-        if row in category:
+        if row in without_address:
+            size = nbytes if nbytes > 0 else max(nbytes, -unmatched)
+            unmatched += size
+            if size:
+                action = Action.CREATE if size > 0 else Action.DESTROY
+                changes.append((time_ns, action.value, size, _UNKNOWN))
+        elif row in category:
             changes.append((time_ns, Action.CREATE.value, nbytes, category[row]))
         elif row in allocation_of:
             changes.append((time_ns, Action.DESTROY.value, nbytes, category[allocation_of[row]]))

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..trace import Trace
 from ..tree import memory_events, tree
+from .figures import memory_figures
 
 _ROWS = 10
 
@@ -19,6 +20,8 @@ def memory_summary(trace: Trace) -> str:
     times, sizes, addresses = memory.time_ns[on_cpu], memory.nbytes[on_cpu], memory.address[on_cpu]
     if not len(times):
         return "no memory was allocated"
+    if not addresses.any():
+        return _of_totals(trace)
     # frees of what was allocated before the recording do not count
     allocates = sizes > 0
     order = np.lexsort((np.arange(len(addresses)), addresses))
@@ -54,6 +57,16 @@ def memory_summary(trace: Trace) -> str:
         rest = sum(size for _, (size, _) in ranked[_ROWS:])
         lines.append(f"  {_bytes(rest):>12}  in {len(ranked) - _ROWS} other ops")
     return "\n".join(lines)
+
+
+def _of_totals(trace: Trace) -> str:
+    """As `memory_summary`, of a file without addresses, which does not say what a free frees."""
+    cpu = memory_figures(trace)[0]
+    return (
+        f"peak memory: {_bytes(cpu.peak_bytes)}, {cpu.peak_at_us / 1000:.3f} ms after the start\n"
+        f"still allocated at the end: {_bytes(cpu.end_bytes)}; total allocated: {_bytes(cpu.allocated_bytes)}\n"
+        "what was allocated at the peak is not known: the file has no addresses of memory"
+    )
 
 
 def _name(trace: Trace, row: int) -> str:

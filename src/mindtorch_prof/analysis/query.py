@@ -1,6 +1,6 @@
 """Queries: a recording and an SQL statement in, a Sheet out. Needs DuckDB (the extra `sql`); only tables that the statement names are built.
 
-The tables are events, averages, steps, memory and device (see `tables`); `mindtorch-prof explain` explains their columns.
+The tables are events, averages, steps, memory, device and figures (see `tables`); `mindtorch-prof explain` explains their columns.
 """
 
 from __future__ import annotations

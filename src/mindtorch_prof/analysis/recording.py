@@ -34,6 +34,13 @@ def recorded_results(source: Recording) -> Results:
     return as_results(as_recorded(results.trace)) if results.trace.n_synthetic else results
 
 
+def listed_results(source: Recording) -> Results:
+    """The Results that the lists and tables of a recording are made of: with Python calls among the events where these show them."""
+    listed = getattr(source, "_listed_results", None)
+    results = listed() if callable(listed) else None
+    return as_results(source) if results is None else results
+
+
 def as_results(source: Recording) -> Results:
     """The Results of a recording; a TypeError for a profile that was not stopped, and for anything else."""
     from ..torch_api.results import Results  # commands import this module before they have read a file

@@ -19,6 +19,7 @@ from ..frames import MODULE_PREFIX
 from ..steps import steps_of
 from ..trace import Trace
 from ..tree import innermost, sum_by, thread_slices
+from .figures import figures
 from .recording import Recording, as_results
 
 if TYPE_CHECKING:
@@ -47,9 +48,12 @@ class Measured:
         IntArray  # by group: how many events have a time: all but synthetic ones, unless there are no others
     )
     outside_ns: int = 0
-    peak_memory: int | None = None  # bytes; None: memory was not recorded
+    peak_memory: int | None = (
+        None  # bytes, of the device with the highest peak; None: memory was not recorded
+    )
     has: frozenset[str] = frozenset()  # which of shapes, memory, flops, device, stacks, modules were recorded
     step_ns: IntArray = field(default_factory=lambda: np.empty(0, np.int64))  # how long each step took
+    without_op_share: float = 0.0  # of the device time: no group has it
 
     @property
     def repeats(self) -> str:
@@ -110,6 +114,7 @@ def measure(source: Recording, by: Sequence[str] = ("op",), *, use_steps: bool =
         _peak(trace),
         frozenset(_recorded(results.trace)),
         step_ns if step_ns is not None else np.empty(0, np.int64),
+        figures(results).device_without_op_share,
     )
 
 

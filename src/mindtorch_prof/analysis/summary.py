@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..trace import Trace
 from .columns import formatted
 from .doctor import doctor
+from .figures import Figures, MemoryFigures, figures
 from .groups import groups
-from .intervals import Intervals, union
 from .overhead import overhead
-from .recording import Recording, as_results, recorded_results
+from .recording import Recording, recorded_results
 from .sheet import Sheet
-from .steps_table import steps_table, working
+from .steps_table import steps_table
 
 if TYPE_CHECKING:
     from ..torch_api.results import Results
@@ -52,9 +51,12 @@ class Recorded(TypedDict):
 
 
 class _DeviceTimes(TypedDict, total=False):
+    device_span_us: float  # from the first to the last event of the device, of all devices together
     device_busy_us: float
-    device_busy_share: float
+    device_busy_share: float  # of that span
     device_work_us: float
+    device_without_op_us: float  # of the device work
+    device_without_op_share: float
 
 
 class Times(_DeviceTimes):
@@ -84,14 +86,21 @@ class Steps(_DeviceSteps):
     events: float
 
 
-class PeakMemory(TypedDict):
-    """The memory of the recording."""
+class DeviceMemory(TypedDict):
+    """The memory of one device, or of the CPU."""
 
+    label: str
     peak_bytes: int
     peak_at_us: float
     end_bytes: int
     allocations: int
     allocated_bytes: int
+
+
+class PeakMemory(DeviceMemory):
+    """The memory of the device with the highest peak, and of each."""
+
+    devices: list[DeviceMemory]
 
 
 class AddedByRecording(TypedDict):
@@ -127,12 +136,12 @@ class Summary(TypedDict):
 
 def summary(source: Recording, *, top: int = 10) -> Summary:
     """Summarise a recording, without its synthetic events. Times are in microseconds, shares from 0 to 1."""
-    synthetic = as_results(source).trace.n_synthetic
+    known = figures(source)
     results = recorded_results(source)
     trace = results.trace
     by_name = groups(results)
     steps = steps_table(results)
-    times = _times(results, by_name)
+    times = _times(known)
     has_device = "self_device_time_total" in by_name
     order = "self_device_time_total" if has_device else "self_cpu_time_total"
     categories = groups(results, ("category",)).sort(order)
@@ -141,7 +150,7 @@ def summary(source: Recording, *, top: int = 10) -> Summary:
     return {
         "format_version": FORMAT_VERSION,
         "file": trace.settings.source,
-        "recorded": _recorded(results, steps, synthetic),
+        "recorded": _recorded(results, known),
         "times": times,
         "overhead": _overhead(results),
         "steps": _steps(steps),
@@ -151,13 +160,25 @@ def summary(source: Recording, *, top: int = 10) -> Summary:
         "modules": _rows(modules.sort(order), "module", min(top, 5), has_device)
         if modules.n_rows > 1
         else [],
-        "memory": _memory(trace),
+        "memory": _memory(known),
         "looks_wrong": _problems(results, by_name, categories, steps, times),
         "health": [finding.to_dict() for finding in findings if finding.severity != "info"],
     }
 
 
-def _recorded(results: Results, steps: Sheet, synthetic: int) -> Recorded:
+def looks_wrong(source: Recording) -> list[str]:
+    """What looks wrong in a recording: one sentence with its evidence per problem, the same as in its summary."""
+    results = recorded_results(source)
+    return _problems(
+        results,
+        groups(results),
+        groups(results, ("category",)),
+        steps_table(results),
+        _times(figures(results)),
+    )
+
+
+def _recorded(results: Results, known: Figures) -> Recorded:
     trace = results.trace
     settings = trace.settings
     recorded = {
@@ -169,11 +190,11 @@ def _recorded(results: Results, steps: Sheet, synthetic: int) -> Recorded:
         "device": len(trace.device) > 0,
     }
     return {
-        "events": int(results.shown.sum()),
-        "synthetic_events": synthetic,
-        "device_events": int(trace.device.works.sum()),
-        "threads": len(np.unique(trace.thread)),
-        "steps": steps.n_rows,
+        "events": known.events,
+        "synthetic_events": known.synthetic_events,
+        "device_events": known.device_events,
+        "threads": known.threads,
+        "steps": known.steps,
         "device": settings.device,
         "rank": settings.rank,
         "world_size": settings.world_size,
@@ -182,25 +203,20 @@ def _recorded(results: Results, steps: Sheet, synthetic: int) -> Recorded:
     }
 
 
-def _times(results: Results, by_name: Sheet) -> Times:
-    trace = results.trace
-    start = [part.min() for part in (trace.start_ns, trace.device.start_ns) if len(part)]
-    end = [part.max() for part in (trace.end_ns, trace.device.end_ns) if len(part)]
-    span = int(max(end) - min(start)) if start else 0
-    work = working(results)
-    busy = _length(union(trace.start_ns[work], trace.end_ns[work]))
-    device = trace.device
-    device_busy = _length(union(device.start_ns[device.works], device.end_ns[device.works]))
+def _times(known: Figures) -> Times:
     times: Times = {
-        "span_us": span / 1000,
-        "cpu_busy_us": busy / 1000,
-        "cpu_busy_share": busy / span if span else 0.0,
-        "self_cpu_us": float(by_name["self_cpu_time_total"].sum()),
+        "span_us": known.span_us,
+        "cpu_busy_us": known.cpu_busy_us,
+        "cpu_busy_share": known.cpu_busy_share,
+        "self_cpu_us": known.self_cpu_us,
     }
-    if len(device):
-        times["device_busy_us"] = device_busy / 1000
-        times["device_busy_share"] = device_busy / span if span else 0.0
-        times["device_work_us"] = float((device.end_ns - device.start_ns)[device.works].sum() / 1000)
+    if known.devices:
+        times["device_span_us"] = known.device_span_us
+        times["device_busy_us"] = known.device_busy_us
+        times["device_busy_share"] = known.device_busy_share
+        times["device_work_us"] = known.device_work_us
+        times["device_without_op_us"] = known.device_without_op_us
+        times["device_without_op_share"] = known.device_without_op_share
     return times
 
 
@@ -215,10 +231,6 @@ def _overhead(results: Results) -> AddedByRecording | None:
         "share": added.share,
         "sentence": added.sentence(),
     }
-
-
-def _length(intervals: Intervals) -> int:
-    return int((intervals[1] - intervals[0]).sum())
 
 
 def _steps(steps: Sheet) -> Steps | None:
@@ -261,17 +273,21 @@ def _rows(sheet: Sheet, key: str, top: int, device: bool, also: str | None = Non
     return sheet.select(wanted).head(top).rows()
 
 
-def _memory(trace: Trace) -> PeakMemory | None:
-    memory = trace.memory
-    if not len(memory):
+def _memory(known: Figures) -> PeakMemory | None:
+    highest = known.peak
+    if highest is None:
         return None
-    peak = int(np.argmax(memory.total))
+    return {**_device_memory(highest), "devices": [_device_memory(memory) for memory in known.memory]}
+
+
+def _device_memory(memory: MemoryFigures) -> DeviceMemory:
     return {
-        "peak_bytes": int(memory.total[peak]),
-        "peak_at_us": (int(memory.time_ns[peak]) - trace.window_ns[0]) / 1000,
-        "end_bytes": int(memory.total[-1]),
-        "allocations": int((memory.nbytes > 0).sum()),
-        "allocated_bytes": int(memory.nbytes[memory.nbytes > 0].sum()),
+        "label": memory.label,
+        "peak_bytes": memory.peak_bytes,
+        "peak_at_us": memory.peak_at_us,
+        "end_bytes": memory.end_bytes,
+        "allocations": memory.allocations,
+        "allocated_bytes": memory.allocated_bytes,
     }
 
 
@@ -288,7 +304,7 @@ def _problems(results: Results, by_name: Sheet, categories: Sheet, steps: Sheet,
         )
     if "device_busy_share" in times and times["device_busy_share"] < 0.5:
         problems.append(
-            f"the device is idle for {1 - times['device_busy_share']:.0%} of the time, waiting for the CPU"
+            f"the device is idle for {1 - times['device_busy_share']:.0%} of the time between its first and its last event"
         )
     problems += _tiny_ops(by_name, self_cpu_us)
     whole = "self_device_share" if "self_device_share" in categories else "self_cpu_share"
@@ -297,7 +313,7 @@ def _problems(results: Results, by_name: Sheet, categories: Sheet, steps: Sheet,
             problems.append(
                 f"copies and casts take {share:.0%} of the {'device' if 'device' in whole else 'CPU'} time"
             )
-    problems += _large_shares(by_name, self_cpu_us)
+    problems += _large_shares(by_name, times["span_us"])
     problems += _memory_growth(results, steps)
     return problems
 
@@ -335,25 +351,26 @@ def _tiny_ops(by_name: Sheet, self_cpu_us: float) -> list[str]:
     return []
 
 
-def _large_shares(by_name: Sheet, self_cpu_us: float) -> list[str]:
+def _large_shares(by_name: Sheet, span_us: float) -> list[str]:
+    """Waiting, loading and updating, as shares of the span."""
     names, times = by_name["name"].tolist(), by_name["self_cpu_time_total"]
     totals = by_name["cpu_time_total"]
-    if not self_cpu_us:
+    if not span_us:
         return []
     problems = []
     waits = [i for i, name in enumerate(names) if any(part in name for part in _WAITS)]
     waited = float(sum(times[i] for i in waits))
-    if waited > 0.05 * self_cpu_us:
+    if waited > 0.05 * span_us:
         longest = max(waits, key=lambda i: times[i])
         problems.append(
-            f"the CPU waits for the device or reads values back for {waited / self_cpu_us:.0%} of its time, mostly in {names[longest]}"
+            f"the CPU waits for the device or reads values back for {waited / span_us:.0%} of the time, mostly in {names[longest]}"
         )
     loading = float(sum(totals[i] for i, name in enumerate(names) if name.startswith(_LOADER)))
-    if loading > 0.1 * self_cpu_us:
-        problems.append(f"loading data takes {loading / self_cpu_us:.0%} of the CPU time")
+    if loading > 0.1 * span_us:
+        problems.append(f"loading data takes {loading / span_us:.0%} of the time")
     optimizer = float(sum(totals[i] for i, name in enumerate(names) if name.startswith("Optimizer.step")))
-    if optimizer > 0.4 * self_cpu_us:
-        problems.append(f"the optimizer takes {optimizer / self_cpu_us:.0%} of the CPU time")
+    if optimizer > 0.4 * span_us:
+        problems.append(f"the optimizer takes {optimizer / span_us:.0%} of the time")
     return problems
 
 
@@ -389,8 +406,12 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
     )
     lines += ["", head + "Time"]
     lines.append(
-        f"{bullet}{_us(times['span_us'])} total; CPU busy (running ops) {times['cpu_busy_share']:.1%}"
-        + (f", device busy {times['device_busy_share']:.1%}" if "device_busy_share" in times else "")
+        f"{bullet}span {_us(times['span_us'])}; CPU busy (running ops) {times['cpu_busy_share']:.1%}"
+        + (
+            f"; device busy {times['device_busy_share']:.1%} of its {_us(times['device_span_us'])}"
+            if "device_busy_share" in times
+            else ""
+        )
     )
     if data["overhead"]:
         lines.append(f"{bullet}{data['overhead']['sentence']}")
@@ -405,10 +426,12 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
         )
     if data["memory"]:
         memory = data["memory"]
-        lines.append(
-            f"{bullet}memory: peak {formatted(memory['peak_bytes'], 'bytes')} at {_us(memory['peak_at_us'])}, "
-            f"{memory['allocations']:,} allocations, {formatted(memory['allocated_bytes'], 'bytes')} in total"
-        )
+        lines += [
+            f"{bullet}{part['label']} memory: peak {formatted(part['peak_bytes'], 'bytes')} at {_us(part['peak_at_us'])}, "
+            f"{formatted(part['end_bytes'], 'bytes')} still allocated at the end"
+            for part in memory["devices"]
+            if part["peak_bytes"]
+        ]
     for title, key, rows in (
         ("Categories", "category", data["categories"][:7]),
         ("Ops by self CPU time", "name", data["ops"][:10]),

@@ -1,4 +1,4 @@
-"""Tables: a recording in; its events, averages, steps, allocations and device events out, each as a Sheet. For `query` and `convert`."""
+"""Tables: a recording in; its events, averages, steps, allocations, device events and figures out, each as a Sheet. For `query` and `convert`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from ..arrays import Array, BoolArray, IntArray
 from ..steps import steps_of
 from ..trace import Trace
 from .categories import categories
+from .figures import figures_table
 from .groups import backward_modules, device_times, groups, thread_text
-from .recording import Recording, as_results
+from .recording import Recording, as_results, listed_results
 from .sheet import ColumnValues, Sheet
 from .steps_table import steps_table
 
@@ -64,8 +65,8 @@ def events_table(source: Recording) -> Sheet:
 
 
 def averages_table(source: Recording) -> Sheet:
-    """One row per name, with statistics of the durations."""
-    return groups(source, stats=True)
+    """One row per name, as `key_averages()` lists them (Python calls too, where it does), with statistics of the durations."""
+    return groups(listed_results(source), stats=True)
 
 
 def memory_table(source: Recording) -> Sheet:
@@ -122,6 +123,7 @@ TABLES: dict[str, Callable[[Recording], Sheet]] = {
     "steps": steps_table,
     "memory": memory_table,
     "device": device_table,
+    "figures": figures_table,
 }
 
 

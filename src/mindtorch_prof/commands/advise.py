@@ -1,10 +1,12 @@
-"""Suggest changes that save time, each with evidence and the time it can save at most.
+"""Suggest changes that save time, each with evidence, the time at stake and the next step.
 
-Looks for data loading in the foreground, loops over the rows of a tensor,
-gradients that are filled with zeros, biases before batch norms and thousands
-of tiny ops; in traces with a device also for synchronisation, copies from
-memory that is not pinned, and an idle device. The exit code is 1 if there are
-suggestions.
+On the host: data loading, loops over the rows of a tensor, optimizers that
+update parameters one by one, gradients filled with zeros, biases before batch
+norms, thousands of tiny ops. On a device: exposed communication, conversions
+between memory layouts, matrix products that do not use tensor cores, kernels
+worth fusing, copies from memory that is not pinned; and its idle time by what
+the host did: waiting for the device, launching, or something else. Ranked by
+the time at stake. The exit code is 1 if there are suggestions.
 
 example:
   mindtorch-prof advise trace.json.gz
@@ -26,11 +28,12 @@ _KEYS = ("code", "share", "at_stake_us", "count", "message", "advice")
 _TITLES = {
     "code": "Code",
     "share": "Share",
-    "at_stake_us": "Saves up to",
+    "at_stake_us": "At stake",
     "count": "Count",
     "message": "Finding",
-    "advice": "Suggestion",
+    "advice": "Next step",
 }
+_NAME_WIDTH = 72
 _UNITS = {"share": "share", "at_stake_us": "us", "count": "count"}
 
 
@@ -71,11 +74,12 @@ def _print(advice: Advice) -> None:
 
     time = formatted(advice.at_stake_us, "us")
     print(_common.plain(f"up to {advice.share:.0%} ({time}): {advice.message} [{advice.code}]"))
-    print(_common.plain(f"  suggestion: {advice.advice}"))
+    print(_common.plain(f"  next step: {advice.advice}"))
     for row in advice.evidence:
         where = f"  {row['where']}" if row["where"] else ""
         total = formatted(row["total_us"], "us")
-        print(_common.plain(f"  {total:>10}  {row['count']:>6,} x  {row['name']}{where}"))
+        name = row["name"] if len(row["name"]) <= _NAME_WIDTH else row["name"][: _NAME_WIDTH - 3] + "..."
+        print(_common.plain(f"  {total:>10}  {row['count']:>6,} x  {name}{where}"))
     print()
 
 

@@ -1,7 +1,7 @@
 """Convert a trace to speedscope, Parquet, CSV, or a repaired Chrome (Kineto) trace.
 
 Parquet and CSV files contain one table: events by default; --table selects
-averages, steps, memory or device.
+averages, steps, memory, device or figures.
 
 example:
   mindtorch-prof convert trace.json.gz --to speedscope -o trace.speedscope.json
@@ -32,7 +32,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--table",
-        choices=("events", "averages", "steps", "memory", "device"),
+        choices=("events", "averages", "steps", "memory", "device", "figures"),
         default="events",
         help="the table to write to CSV and Parquet files (events)",
     )

@@ -27,17 +27,19 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the findings; the exit code is 1 if there are errors or warnings."""
     from ..analysis.doctor import doctor
+    from ..analysis.figures import figures
 
     loaded = _common.open_trace(options.file, options)
     findings = doctor(loaded)
+    known = figures(loaded)
     unhealthy = any(finding.severity != "info" for finding in findings)
     if options.format == "table":
         for finding in findings[: options.top or None]:
             where = f" (first: {finding.where})" if finding.where else ""
             print(_common.plain(f"{finding.severity}: {finding.message}{where} [{finding.code}]"))
-        trace = loaded.trace
-        events = len(trace) - trace.n_synthetic + len(trace.device)
-        print(f"{events:,} events: " + ("see above" if unhealthy else "complete and consistent"))
+        on_device = f" and {known.device_events:,} device events" if known.device_events else ""
+        verdict = "see above" if unhealthy else "complete and consistent"
+        print(f"{known.events:,} events{on_device}: {verdict}")
         print(f"core: {core.name()}")
     else:
         _common.print_rows(
@@ -45,7 +47,14 @@ def run(options: argparse.Namespace) -> int:
             options.format,
             keys=["code", "severity", "count", "message", "where"],
             top=options.top,
-            about={"file": options.file, "healthy": not unhealthy, "core": core.name()},
+            about={
+                "file": options.file,
+                "healthy": not unhealthy,
+                "core": core.name(),
+                "events": known.events,
+                "device_events": known.device_events,
+                "device_without_op_share": known.device_without_op_share,
+            },
             titles={
                 "code": "Code",
                 "severity": "Severity",

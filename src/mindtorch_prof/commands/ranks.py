@@ -3,7 +3,9 @@
 Prints the step time, communication and work of each rank. Expects one file per
 rank, or one merged file. Work is the step time minus exposed communication: if
 every step synchronises, all ranks have the same step time, and the straggler
-is the rank that waits least. The exit code is 0, with or without stragglers.
+is the rank that waits least. Files that cannot be of one job (other world
+size, process groups, collectives or time) get no verdict but a sentence that
+says why. The exit code is 0, with or without stragglers.
 
 example:
   mindtorch-prof ranks rank0.json.gz rank1.json.gz
@@ -86,21 +88,31 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(plain(str(error))) from error
     rows = report.to_dicts()
     if options.format in ("json", "csv"):
-        about = {"steps": list(report.steps), "skew_us": report.skew_us, "notes": list(report.notes)}
+        about = {
+            "steps": list(report.steps),
+            "skew_us": report.skew_us,
+            "notes": list(report.notes),
+            "refused": report.refused,
+        }
         keys = ["label", *_KEYS]
         print_rows(rows, options.format, keys=keys, top=options.top, about=about)
         return 0
     for row in rows:
-        row["behind"] = f"{row['behind']:+.1%}"
-        row["slowest"] = f"{row['slowest']} of {len(report.steps)}" if report.steps else ""
+        row["behind"] = "" if report.refused else f"{row['behind']:+.1%}"
+        row["slowest"] = (
+            f"{row['slowest']} of {len(report.steps)}" if report.steps and not report.refused else ""
+        )
         row["slow"] = "straggler" if row["slow"] else ""
-    named = all(row["rank"] is not None for row in rows)
+    numbers = [row["rank"] for row in rows]
+    named = None not in numbers and len(set(numbers)) == len(rows)
     keys = list(_KEYS) if named else ["label", *_KEYS[1:]]
     if not any(row["device_us"] for row in rows):
         keys.remove("device_us")
     print_rows(rows, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES)
     print()
-    if len(rows) > 1:
+    if report.refused:
+        print(f"no verdict: {plain(report.refused)}")
+    elif len(rows) > 1:
         slow = ", ".join(row.label for row in report.slow)
         print(f"stragglers: {plain(slow)}" if slow else "no stragglers")
         print(f"skew: the ranks start a step within {format_time(report.skew_us)} of each other")

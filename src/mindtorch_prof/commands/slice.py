@@ -127,17 +127,23 @@ def _print_result(result: Sliced, format: str) -> None:
                 "clipped": result.clipped,
                 "from_us": result.window_us[0],
                 "to_us": result.window_us[1],
+                "kept_from_us": result.kept_us[0],
+                "kept_to_us": result.kept_us[1],
                 "bytes": size,
                 "notes": list(result.notes),
             }
         )
         return
     low, high = result.window_us
+    kept_low, kept_high = result.kept_us
+    holds = ""
+    if (kept_low, kept_high) != (low, high):
+        holds = f" (its events: {format_time(max(kept_low, 0))} to {format_time(max(kept_high, 0))})"
     cut = f", {result.clipped:,} clipped" if result.clipped else ""
     out = sys.stderr if result.path in ("/dev/stdout", "/dev/fd/1") else sys.stdout
     print(
         f"{plain(result.path)}: {result.kept:,} of {result.events:,} events{cut}; "
-        f"{format_time(max(low, 0))} to {format_time(max(high, 0))}; {size:,} bytes",
+        f"{format_time(max(low, 0))} to {format_time(max(high, 0))}{holds}; {size:,} bytes",
         file=out,
     )
     for note in result.notes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from ..rewrite.raw_events import (
 )
 from ..rewrite.slice import ranks_of
 from ..steps import step_numbers
+from .same_job import JobFacts, job_facts, unrelated
 
 _WAITING = frozenset(("cuda_sync",))
 
@@ -57,6 +58,7 @@ class RankReport:
     steps: tuple[int, ...]  # the steps that all ranks have; empty: whole traces are compared
     skew_us: float  # how far apart the ranks begin a step (median over steps)
     notes: tuple[str, ...]
+    refused: str = ""  # why the files cannot be of one job: then no rank is called slow
 
     @property
     def slow(self) -> tuple[RankRow, ...]:
@@ -107,13 +109,20 @@ def rank_report(
 ) -> RankReport:
     """Compare the ranks in trace files: one file per rank, or one merged file. as_recorded: without synthetic events."""
     ranks: list[_Rank] = []
+    facts: list[JobFacts] = []
     for path in paths:
         columns = read_columns(path, strict=strict, as_recorded=as_recorded, progress=progress)
+        facts.append(job_facts(columns, path))
         ranks += _ranks_of_file(columns, os.fspath(path))
     if not ranks:
         raise ValueError("no ranks to compare; expected one trace file per rank")
     ranks.sort(key=lambda rank: (rank.rank is None, rank.rank or 0))
-    return _report(ranks, threshold)
+    report = _report(ranks, threshold)
+    reason = unrelated(facts)
+    if not reason:
+        return report
+    rows = tuple(replace(row, slow=False, behind=0.0, slowest=0) for row in report.rows)
+    return replace(report, rows=rows, refused=f"the files are not ranks of one job: {reason}")
 
 
 def _report(ranks: list[_Rank], threshold: float) -> RankReport:

@@ -20,6 +20,7 @@ from .core import compiled_reader
 from .errors import BrokenTraceError, NotATraceError
 from .json_slices import Slices, no_garbage_collection
 from .kineto import OWN_KEY, trace_of
+from .library_calls import LibraryCalls
 from .native import is_native, read_native
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 _BAR_FROM = 32 << 20  # bytes: smaller files are read too fast for a bar
 
 
-class Loaded(FinishedRecording):
-    """A trace from a file, with what a live profile answers."""
+class Loaded(LibraryCalls, FinishedRecording):
+    """A trace from a file, with what a live profile answers and the analyses of the command line as methods."""
 
     def __init__(self, trace: Trace, python_functions: bool = False, forward_stacks: bool = False) -> None:
         super().__init__(Results(trace), python_functions=python_functions)

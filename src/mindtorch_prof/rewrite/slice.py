@@ -73,8 +73,13 @@ class Sliced:
     events: int  # in the source
     kept: int
     clipped: int
-    window_us: tuple[float, float]  # of the events that were kept, since the source's beginning
+    # since the source's beginning: the range of time that was asked for, within the source; if none was, that of the kept events
+    window_us: tuple[float, float]
     notes: tuple[str, ...] = field(default=())
+    kept_us: tuple[float, float] = (
+        0.0,
+        0.0,
+    )  # of the kept events: device work may run after the call that launched it
 
 
 class NothingLeftError(ValueError):
@@ -113,7 +118,7 @@ def slice_trace(
                 progress(place, len(columns))
         writer.close()
     notes = tuple(columns.head.notes)
-    return Sliced(os.fspath(out), len(columns), written, plan.clipped, plan.window_us, notes)
+    return Sliced(os.fspath(out), len(columns), written, plan.clipped, plan.window_us, notes, plan.kept_us)
 
 
 def _slice_recording(source: Recording, out: str | os.PathLike[str], selection: Selection) -> Sliced:
@@ -138,6 +143,7 @@ class Plan:
     times: dict[int, int]  # row -> new time, of instants and ends
     parents: dict[int, int]  # row -> the Python frame around it that stays; NONE: there is none
     window_us: tuple[float, float]
+    kept_us: tuple[float, float]
     _changed: IntArray | None = None  # the rows that change, sorted
 
     @property
@@ -214,8 +220,11 @@ def _plan(columns: EventColumns, selection: Selection, path: str) -> Plan:
     cut = {row: (int(start[row]), int(end[row] - start[row])) for row in changed.tolist()}
     low, high = int(start[shown].min(initial=origin + (1 << 62))), int(end[shown].max(initial=origin))
     times = _times_of_ends(columns, cut) | _times_of_marks(columns, marks, low, high)
-    window_us = (low - origin) / 1000, (high - origin) / 1000
-    return Plan(keep, cut, times, _parents(columns, keep), window_us)
+    kept_us = window_us = (low - origin) / 1000, (high - origin) / 1000
+    if selection.time_us is not None:
+        last_us = (int(columns.end_ns[timed].max()) - origin) / 1000
+        window_us = max(selection.time_us[0], 0.0), min(selection.time_us[1], last_us)
+    return Plan(keep, cut, times, _parents(columns, keep), window_us, kept_us)
 
 
 def _owners(columns: EventColumns, slices: BoolArray) -> tuple[IntArray, IntArray]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from trace_builder import make_trace
 
+from mindtorch_prof import load
 from mindtorch_prof.analysis.categories import categories, category
+from mindtorch_prof.analysis.groups import groups
 from mindtorch_prof.trace import ANNOTATION, ENGINE, PYTHON, RUNTIME
 
 
@@ -29,6 +33,11 @@ from mindtorch_prof.trace import ANNOTATION, ENGINE, PYTHON, RUNTIME
         ("aten::uniform_", "random"),
         ("aten::sum", "reduction"),
         ("nccl:all_reduce", "communication"),
+        ("gloo:broadcast", "communication"),
+        ("c10d::allreduce_", "communication"),
+        ("record_param_comms", "communication"),
+        ("ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)", "communication"),
+        ("hcom_allReduce__433_0_1", "communication"),
         ("Optimizer.step#SGD.step", "optimizer"),
         ("torch::autograd::AccumulateGrad", "autograd"),
         ("ampere_sgemm_128x64_tn", "matmul"),
@@ -43,6 +52,9 @@ def test_an_event_that_is_no_op_has_the_category_of_its_kind() -> None:
     kinds = {
         ("sum of losses", ANNOTATION): "annotation",
         ("Optimizer.step#SGD.step", ANNOTATION): "optimizer",
+        ("nccl:all_reduce", ANNOTATION): "communication",
+        ("gloo:all_reduce", ANNOTATION): "communication",
+        ("my all_reduce phase", ANNOTATION): "annotation",
         ("autograd::engine::evaluate_function: MmBackward0", ENGINE): "autograd",
         ("model.py(3): add", PYTHON): "python",
         ("cudaMemcpyAsync", RUNTIME): "runtime",
@@ -50,3 +62,10 @@ def test_an_event_that_is_no_op_has_the_category_of_its_kind() -> None:
     trace = make_trace(*[(name, place, place, 1, kind) for place, (name, kind) in enumerate(kinds)])
     number, names = categories(trace)
     assert [names[n] for n in number] == list(kinds.values())
+
+
+def test_the_kernels_of_an_annotated_collective_are_communication(ecosystem: Path) -> None:
+    rows = groups(load(ecosystem / "ranks" / "dlrm_8" / "rank0.pt.trace.json.gz"), ("category",)).rows()
+    device = {row["category"]: row["self_device_share"] for row in rows}
+    assert device["communication"] == pytest.approx(0.846, abs=0.001)
+    assert device["annotation"] == 0

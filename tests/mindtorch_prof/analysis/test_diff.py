@@ -14,6 +14,7 @@ from trace_file_builder import TraceFileBuilder, repeated_ops, training
 
 import mindtorch_v2 as torch
 from mindtorch_prof.analysis.diff import Change, Row, diff
+from mindtorch_prof.analysis.figures import figures
 from mindtorch_prof.load import load
 from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_v2.profiler import profile
@@ -167,3 +168,21 @@ def test_synthetic_calls_count_as_calls_and_change_no_time() -> None:
     assert (rows["aten::t"].count.a, rows["aten::t"].count.b, rows["aten::t"].self_cpu.b) == (1, 3, 2.0)
     assert {name for name, row in rows.items() if row.status == "added"} == {"aten::transpose", "aten::addmm"}
     assert {row.self_cpu.delta for row in rows.values()} == {0.0}
+
+
+def test_the_device_time_of_a_comparison_is_that_of_the_kernels_once(ecosystem: Path) -> None:
+    loaded = load(ecosystem / "traces" / "v100_resnet50_train_2021.pt.trace.json.gz")
+    total = diff(loaded, loaded).total["self_device"]
+    assert total.a == total.b
+    assert total.a * 6 == pytest.approx(figures(loaded).device_work_us)  # six steps
+
+
+def test_device_time_without_an_op_is_said_to_be_left_out(ecosystem: Path) -> None:
+    loaded = load(ecosystem / "traces" / "mi300_resnet_ddp_act_checkpoint.json.gz")
+    comparison = diff(loaded, loaded, per="total")
+    known = figures(loaded)
+    assert comparison.total["self_device"].a == pytest.approx(
+        known.device_work_us - known.device_without_op_us
+    )
+    note = "32% of the first trace's device time belongs to no op and is not compared"
+    assert note in comparison.notes

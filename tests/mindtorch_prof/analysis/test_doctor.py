@@ -49,5 +49,20 @@ def test_overlaps_duplicates_and_empty_traces_are_found(tmp_path: Path) -> None:
         documents.event("aten::c", 200, 9),
         documents.event("aten::c", 200, 9),
     ]
-    assert "overlap" in codes(tmp_path / "t.json", overlapping)
+    assert {"overlap", "duplicate"} <= codes(tmp_path / "t.json", overlapping)
     assert codes(tmp_path / "e.json", []) == {"empty"}
+
+
+def test_nested_calls_that_begin_and_end_together_are_no_duplicates(tmp_path: Path) -> None:
+    # whole microseconds, as files of 2021 have them
+    nested = [documents.event("aten::zeros", 5, 3, **{"External id": number}) for number in (7, 8)]
+    assert "duplicate" not in codes(tmp_path / "t.json", nested)
+
+
+def test_recorded_traces_have_no_duplicates(ecosystem: Path) -> None:
+    for path in (
+        "traces/v100_resnet50_train_2021.pt.trace.json.gz",
+        "traces/nvidia_ddp_train_nccl.json.gz",
+        "critical_path/alexnet.json.gz",
+    ):
+        assert "duplicate" not in {finding.code for finding in doctor(load(ecosystem / path))}, path

@@ -15,18 +15,18 @@ def test_the_command_tells_and_exits_with_1(tmp_path: Path, capsys: pytest.Captu
     path = str(waiting_device(tmp_path / "d.json"))
     assert cli.main(["advise", path]) == 1
     text = capsys.readouterr().out
-    assert "[idle_device]" in text
-    assert "suggestion: the host launches work too slowly" in text
-    assert "3 x  aten::item" in text
+    assert "[synchronisation]" in text
+    assert "next step: wait less often" in text
+    assert "2 x  aten::item" in text
     assert text.endswith("2 suggestions\n")
     assert cli.main(["advise", path, "--format", "json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["file"] == path
-    assert [row["code"] for row in document["rows"]] == ["idle_device", "synchronisation"]
-    assert document["rows"][1]["evidence"][0]["count"] == 3
+    assert [row["code"] for row in document["rows"]] == ["synchronisation", "host_bound"]
+    assert document["rows"][0]["evidence"][0]["count"] == 2
     assert cli.main(["advise", path, "--format", "md", "--top", "1"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("| Code | Share | Saves up to |")
+    assert lines[0].startswith("| Code | Share | At stake |")
     assert len(lines) == 3
 
 

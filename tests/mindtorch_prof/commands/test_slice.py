@@ -80,3 +80,20 @@ def test_a_damaged_file_is_cut_with_a_note_and_refused_when_strict(
     assert "note: the end of the file is missing" in capsys.readouterr().out
     assert cli.main(["slice", str(path), "-o", str(tmp_path / "c.json"), "--steps", "1", "--strict"]) == 2
     assert not (tmp_path / "c.json").exists()
+
+
+def test_the_range_asked_for_is_reported_and_what_it_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = training(4).dump(tmp_path / "a.json"), str(tmp_path / "b.json")
+    # the kernel of the first step is launched at 5 us and runs from 60 to 90 us
+    arguments = ["slice", path, "-o", out, "--time", "0..50us"]
+    assert cli.main(arguments) == 0
+    assert "; 0.000us to 50.000us (its events: 0.000us to 90.000us);" in capsys.readouterr().out
+    assert cli.main([*arguments, "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["from_us"], data["to_us"]) == (0, 50)
+    assert (data["kept_from_us"], data["kept_to_us"]) == (0, 90)
+    assert cli.main(["slice", path, "-o", out, "--time", "0..1s", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["to_us"] < 500  # the trace is no longer than that

@@ -2,9 +2,9 @@
 import { useMemo, useState } from "preact/hooks";
 import { csv, markdown, toClipboard } from "../copy";
 import type { Block } from "../data";
-import { bytes, count, flops, label, spelled, time } from "../format";
+import { bytes, count, flops, label, median, spelled, time } from "../format";
 import { matcher, Search, Segments } from "../parts";
-import { Rows } from "../rows";
+import { onDevice, Rows } from "../rows";
 import { useBlock, useStore } from "../store";
 import { sorted, Table, type Sort, type TableColumn } from "../table";
 
@@ -16,6 +16,8 @@ const METRICS: [string, string, (n: number) => string][] = [
   ["self_memory", "Self memory", bytes],
   ["flops", "FLOPs", flops],
 ];
+
+const TIMES = new Set(["self_ns", "total_ns", "self_device_ns"]);
 
 const VERDICTS: Record<string, string> = {
   added: "only in B",
@@ -30,6 +32,7 @@ const VERDICTS: Record<string, string> = {
 interface Pair {
   name: string;
   detail: string;
+  kernel: boolean; // whether it ran on a device; operators repeat the time of their kernels
   rows: [number, number]; // -1: not there
 }
 
@@ -39,9 +42,9 @@ function joined(a: Rows, b: Rows): Pair[] {
   [a, b].forEach((rows, side) => {
     for (let r = 0; r < rows.length; r++) {
       const detail = [rows.detail(r)].flat().join("; ");
-      const key = `${rows.name(r)}\u0000${detail}\u0000${rows.get("category", r) === 4}`;
+      const key = `${rows.name(r)}\u0000${detail}\u0000${rows.get("category", r) === 4}\u0000${onDevice(rows.get("category", r))}`;
       let pair = pairs.get(key);
-      if (!pair) pairs.set(key, (pair = { name: rows.name(r), detail, rows: [-1, -1] }));
+      if (!pair) pairs.set(key, (pair = { name: rows.name(r), detail, kernel: onDevice(rows.get("category", r)), rows: [-1, -1] }));
       pair.rows[side] = r;
     }
   });
@@ -60,6 +63,7 @@ export function Compare({ summaries }: { summaries: Block[] }) {
   const [sort, setSort] = useState<Sort>({ key: "change", down: true });
   const [active, setActive] = useState<number | null>(null);
   const [real, setReal] = useState(false);
+  const [shown, setShown] = useState("operators");
 
   const shapes = more.every((m) => m?.values.groups.shapes);
   const sides = useMemo(
@@ -78,8 +82,18 @@ export function Compare({ summaries }: { summaries: Block[] }) {
   const change = (p: number) => value(p, 1) - value(p, 0);
   const ratio = (p: number) => (value(p, 0) > 0 ? value(p, 1) / value(p, 0) : value(p, 1) > 0 ? Infinity : 1);
   const most = Math.max(...pairs.map((_, p) => Math.abs(change(p))), 1);
-  const tone = (p: number) => (change(p) > 0 ? "worse" : change(p) < 0 ? "better" : "");
-  const state = (p: number) => VERDICTS[verdicts?.status[pairs[p]!.name] ?? ""] ?? "";
+  const tone = (p: number) => (beyondNoise(p) ? (change(p) > 0 ? "worse" : "better") : "");
+  const state = (p: number) => (pairs[p]!.kernel ? "" : (VERDICTS[verdicts?.status[pairs[p]!.name] ?? ""] ?? ""));
+  const kernels = pairs.some((p) => p.kernel);
+  // counters have no noise; a time is coloured if a rank test says so, and if it is the one that the test found changed
+  const beyondNoise = (p: number) => {
+    if (!change(p)) return false;
+    if (!TIMES.has(metric)) return true;
+    if (group !== "name") return false;
+    const status = verdicts?.status[pairs[p]!.name];
+    if (pairs[p]!.kernel || !status || status === "same") return false;
+    return status === "slower" || status === "faster" ? (verdicts.by[pairs[p]!.name] === "self_device") === (metric === "self_device_ns") : true;
+  };
   const signed = (n: number) => (n > 0 ? "+" : n < 0 ? "−" : "") + text(Math.abs(n));
 
   const columns: TableColumn[] = [
@@ -113,9 +127,9 @@ export function Compare({ summaries }: { summaries: Block[] }) {
   if (group === "name") columns.splice(1, 0, { key: "state", title: "Verdict", help: "Whether the time changed, by a rank test over steps or calls", width: 110, text: state, tone: (p) => (state(p) === "noise" ? "zero" : "") });
   const rows = useMemo(() => {
     const test = matcher(query);
-    const found = pairs.flatMap((p, i) => ((!test || test(`${p.name} ${p.detail}`.toLowerCase())) && !(real && state(i) === "noise") ? [i] : []));
+    const found = pairs.flatMap((p, i) => ((!test || test(`${p.name} ${p.detail}`.toLowerCase())) && !(real && state(i) === "noise") && (!kernels || p.kernel === (shown === "kernels")) ? [i] : []));
     return sorted(found, columns, sort);
-  }, [pairs, query, sort, metric, perStep, real, verdicts]);
+  }, [pairs, query, sort, metric, perStep, real, verdicts, shown]);
   const copy = async (how: typeof csv, what: string) => {
     const cells = rows.map((r) => columns.map((c) => (how === csv ? (c.exact ?? c.text)(r) : c.text(r))));
     store.say((await toClipboard(how(columns.map((c) => c.title), cells))) ? `${count(rows.length)} rows copied as ${what}` : "The browser blocked access to the clipboard");
@@ -123,10 +137,24 @@ export function Compare({ summaries }: { summaries: Block[] }) {
 
   return (
     <>
-      <Totals summaries={summaries} />
+      <Totals summaries={summaries} stepChanged={verdicts?.step ?? ""} />
       <div class="controls">
         <Search label="Filter operators" value={query} onInput={setQuery} note={query ? `${count(rows.length)} of ${count(pairs.length)}` : undefined} />
         <Segments label="Compare" value={metric} options={available.map(([key, name]) => [key, name] as [string, string])} onChange={setMetric} />
+        {kernels && (
+          <Segments
+            label="Rows"
+            value={shown}
+            options={[
+              ["operators", "Operators"],
+              ["kernels", "Kernels"],
+            ]}
+            onChange={(v) => {
+              setShown(v);
+              setMetric(v === "kernels" ? "self_device_ns" : "self_ns");
+            }}
+          />
+        )}
         {shapes && (
           <Segments
             label="Group by"
@@ -183,18 +211,19 @@ export function Compare({ summaries }: { summaries: Block[] }) {
 
 const number = (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
 
-function Totals({ summaries }: { summaries: Block[] }) {
-  const rows = summaries.map((s) => new Rows(s, "name"));
-  const median = (s: Block) => {
-    const times = (s.values.steps as [string, number, number][]).map((x) => x[2]).sort((a, b) => a - b);
-    return times.length ? times[Math.floor(times.length / 2)]! : 0;
-  };
-  const lines: [string, number[], (n: number) => string][] = [
-    ["Wall time", summaries.map((s) => s.values.wall_ns), time],
-    ["Median step", summaries.map(median), time],
-    ["Self CPU time", rows.map((r) => r.sum("self_ns")), time],
-    ["Self device time", rows.map((r) => r.sum("self_device_ns")), time],
-    ["Calls", rows.map((r) => r.sum("count")), count],
+function Totals({ summaries, stepChanged }: { summaries: Block[]; stepChanged: string }) {
+  const figures = summaries.map((s) => s.values.figures);
+  const step = (s: Block) => median((s.values.steps as [string, number, number][]).map((x) => x[2]).sort((a, b) => a - b));
+  const us = (name: string) => figures.map((f) => 1000 * f[name]);
+  // which figure, of both sides, as text, and the verdict on it
+  const lines: [string, number[], (n: number) => string, string?][] = [
+    ["Span", us("span_us"), time],
+    ["Median step", summaries.map(step), time, stepChanged],
+    ["Self CPU time", us("self_cpu_us"), time],
+    ["Device time", us("device_work_us"), time],
+    ["Device busy", us("device_busy_us"), time],
+    ["Events", figures.map((f) => f.events), count],
+    ["Device events", figures.map((f) => f.device_events), count],
   ];
   return (
     <table class="plain totals">
@@ -214,12 +243,12 @@ function Totals({ summaries }: { summaries: Block[] }) {
       <tbody>
         {lines
           .filter(([, [a, b]]) => a || b)
-          .map(([name, [a, b], text]) => (
+          .map(([name, [a, b], text, verdict]) => (
             <tr key={name} data-total={name}>
               <th scope="row">{name}</th>
               <td class="number">{text(a!)}</td>
               <td class="number">{text(b!)}</td>
-              <td class={`number ${b! > a! ? "worse" : b! < a! ? "better" : ""}`}>{a! > 0 ? `${(b! / a!).toFixed(2)}×` : "–"}</td>
+              <td class={`number ${verdict === "slower" ? "worse" : verdict === "faster" ? "better" : ""}`}>{a! > 0 ? `${(b! / a!).toFixed(2)}×` : "–"}</td>
             </tr>
           ))}
       </tbody>

@@ -228,6 +228,7 @@ function Graph({ block, device }: { block: Block; trace: number; device: string 
           ref={ref}
           style={{ height: `${height}px` }}
           tabIndex={0}
+          data-keys
           role="application"
           aria-label={`Flame graph by ${METRICS[metric]![0]}. Selected: ${label(tree.name(shown))}, ${format(tree.value[shown]!)}`}
           data-zoom={label(tree.name(zoom))}

@@ -49,15 +49,19 @@ function Device({ block, number }: { block: Block; number: number }) {
   return (
     <>
       <div class="tiles">
-        <Tile title="Peak" value={bytes(about.peak)} note={`${count(about.peak)} bytes, at ${time(about.peak_ns)}`} />
+        <Tile title="Peak" value={bytes(about.peak)} note={`${count(about.peak)} bytes, at ${time(about.peak_ns)}` + (about.before ? `; and ${bytes(about.before)} of modules, allocated before the recording` : "")} />
         {about.taken !== undefined && (
           <>
             <Tile title="Total allocated" value={bytes(about.taken)} note={`${count(about.allocations)} allocations`} />
-            <Tile title="Still allocated" value={bytes(about.never_freed)} note="at the end of the recording" />
+            <Tile title="Still allocated" value={bytes(about.still_allocated)} note="at the end of the recording" />
           </>
         )}
       </div>
-      <Panel title={`Allocated memory over time, ${about.label}`} note="The dashed line marks the peak. Drag to zoom in, double-click to show all.">
+      <Panel title={`Allocated memory over time, ${about.label}`} note={
+          "The dashed line marks the peak. Drag to zoom in, double-click to show all." +
+          (about.by_category === false ? " The file does not say which memory a free frees: only totals are known, neither categories nor what was allocated at the peak." : "")
+        }
+      >
         <div class="beside">
         {times && times.length > 1 ? <Areas times={times} layers={layers} peak={about.peak_ns} onHover={setHover} /> : <Empty>No memory was allocated.</Empty>}
         <table class="plain legend">

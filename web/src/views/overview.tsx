@@ -1,13 +1,17 @@
 // Overview: where the time went, in one look.
 import type { ViewProps } from "../app";
 import { SHARE_KINDS } from "../colours";
-import { bytes, count, label, percent, plural, time } from "../format";
+import { bytes, count, label, median, percent, plural, time } from "../format";
 import { Facts, Panel } from "../parts";
 import { onDevice, Rows } from "../rows";
 import { useStore } from "../store";
 
 type Share = { label: string; parts: [string, number][] };
 type Step = [string, number, number];
+
+type Evidence = { name: string; where: string; count: number; total_us: number };
+type Finding = { code: string; message: string; advice: string; at_stake_us: number; share: number; evidence: Evidence[] };
+type Device = { label: string; events: number; span_us: number; busy_us: number; busy_share: number };
 
 export function Overview({ summary }: ViewProps) {
   const { values } = summary;
@@ -16,11 +20,10 @@ export function Overview({ summary }: ViewProps) {
   return (
     <>
       <Tiles values={values} rows={rows} steps={steps} />
-      <p class={`health ${values.complete ? "fine" : "poor"}`} role="note">
-        {values.complete ? "The recording is complete: no events were dropped, truncated or repaired." : `Incomplete: ${label(values.health, 600)}`}
-      </p>
+      <Health values={values} />
+      <Findings findings={values.findings} wrong={values.looks_wrong} />
       <div class="grid">
-        <Panel title="Share of wall time">
+        <Panel title="Share of time" note="Of the CPU: from the first event to the last. Of a device: from its own first event to its last.">
           {(values.shares as Share[]).map((s) => (
             <ShareBar key={s.label} share={s} />
           ))}
@@ -36,28 +39,112 @@ export function Overview({ summary }: ViewProps) {
   );
 }
 
+function Health({ values }: { values: any }) {
+  const health: { severity: string; message: string }[] = values.health;
+  if (!health.length) {
+    return (
+      <p class="health fine" role="note">
+        The recording is complete and consistent: no events were dropped, truncated or repaired.
+      </p>
+    );
+  }
+  return (
+    <div class="health poor" role="note">
+      {health.length === 1 ? label(health[0]!.message, 600) : `${count(health.length)} problems of the recording:`}
+      {health.length > 1 && (
+        <ul>
+          {health.map((finding, i) => (
+            <li key={i}>{label(finding.message, 600)}</li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** What advise suggests, the largest first, and what looks wrong. */
+function Findings({ findings, wrong }: { findings: Finding[]; wrong: string[] }) {
+  if (!findings.length && !wrong.length) return null;
+  return (
+    <Panel title="Findings" class="first" note={findings.length ? "Each with the time at stake: the most that the change can save, as a share of the recording." : undefined}>
+      {findings.length > 0 && (
+        <ol class="findings">
+          {findings.map((finding) => (
+            <li class="finding" key={finding.code} data-finding={finding.code}>
+              <p>
+                <span class="stake">{`${(100 * finding.share).toFixed(0)}% · ${time(finding.at_stake_us * 1000)}`}</span> {label(finding.message)}
+              </p>
+              <p class="muted">{`Next step: ${finding.advice}`}</p>
+              {finding.evidence.length > 0 && <EvidenceTable evidence={finding.evidence} />}
+            </li>
+          ))}
+        </ol>
+      )}
+      {wrong.length > 0 && (
+        <>
+          <h3>What looks wrong</h3>
+          <ul class="wrong">
+            {wrong.map((text) => (
+              <li key={text}>{label(text, 600)}</li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function EvidenceTable({ evidence }: { evidence: Evidence[] }) {
+  const store = useStore();
+  return (
+    <details>
+      <summary>Evidence</summary>
+      <table class="plain top">
+        <tbody>
+          {evidence.map((row, i) => (
+            <tr key={i}>
+              <th scope="row">
+                <button type="button" class="link cell" title={label(row.name)} onClick={() => store.go("timeline", { name: row.name })}>
+                  {label(row.name)}
+                </button>
+                {row.where && (
+                  <span class="cell muted" title={label(row.where)}>
+                    {label(row.where)}
+                  </span>
+                )}
+              </th>
+              <td class="number">{time(row.total_us * 1000)}</td>
+              <td class="number">{count(row.count)}×</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
 function Tiles(props: { values: any; rows: Rows; steps: Step[] }) {
-  const { values, rows, steps } = props;
+  const { values, steps } = props;
+  const figures = values.figures;
+  const unit = values.device.toUpperCase();
+  const counts = [figures.device_events && `${count(figures.device_events)} on ${unit}`, values.synthetic && `${count(values.synthetic)} synthetic more`];
   const tiles: [string, string, string][] = [
-    ["Wall time", time(values.wall_ns), ""],
-    ["Self CPU time", time(rows.sum("self_ns")), "sum over threads"],
-    ["Calls", count(rows.sum("count")), plural(rows.length, "name") + (rows.has("synthetic") ? `, ${count(rows.sum("synthetic"))} calls synthetic` : "")],
+    ["Span", time(values.span_ns), "from the first to the last event"],
+    ["Self CPU time", time(figures.self_cpu_us * 1000), "sum over threads"],
+    ["Events", count(figures.events), counts.filter(Boolean).join(", ")],
   ];
+  for (const device of figures.devices as Device[]) {
+    tiles.push([`${device.label} busy`, `${(100 * device.busy_share).toFixed(1)}%`, `${time(device.busy_us * 1000)} of its span of ${time(device.span_us * 1000)}`]);
+  }
+  if (figures.device_without_op_us > 0) {
+    tiles.push(["Device time without op", `${(100 * figures.device_without_op_share).toFixed(1)}%`, plural(figures.device_events_without_op, "device event")]);
+  }
   if (steps.length) {
     const times = steps.map((s) => s[2]).sort((a, b) => a - b);
-    const middle = times[Math.floor(times.length / 2)]!;
-    tiles.push(["Median step", time(middle), plural(steps.length, "step")]);
+    tiles.push(["Median step", time(median(times)), plural(steps.length, "step")]);
   }
-  if (values.peaks) {
-    for (const [where, peak] of values.peaks as [string, number][]) tiles.push([`Peak memory, ${where}`, bytes(peak), ""]);
-  }
-  if (rows.has("self_device_ns")) {
-    const device = (values.shares as Share[])[1];
-    tiles.push([
-      `${values.device.toUpperCase()} busy`,
-      device ? percent(device.parts.reduce((sum, [n, t]) => sum + (n === "Idle" ? 0 : t), 0), values.wall_ns) : "–",
-      device?.label ?? "",
-    ]);
+  for (const memory of figures.memory as { label: string; peak_bytes: number; end_bytes: number }[]) {
+    if (memory.peak_bytes) tiles.push([`Peak memory, ${memory.label}`, bytes(memory.peak_bytes), `${bytes(memory.end_bytes)} still allocated at the end`]);
   }
   return (
     <div class="tiles">

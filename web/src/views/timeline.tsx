@@ -3,10 +3,10 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ViewProps } from "../app";
 import { useCanvas } from "../canvas";
 import { bytes, count, flops, label, spelled, time } from "../format";
-import { Empty, Facts, matcher, Search, Stack } from "../parts";
+import { Empty, Facts, matcher, Search, Segments, Stack } from "../parts";
 import { Matches, recordedOnly, Spans, type Track } from "../spans";
 import { useBlock, useStore } from "../store";
-import { drawTimeline, HEAD, LANE, places, RULER, type Look } from "../timeline";
+import { drawTimeline, HEAD, LANE, places, RULER, type Arrows, type Look } from "../timeline";
 
 const NARROWEST = 20; // ns
 
@@ -26,7 +26,7 @@ function Tracks({ spans }: { spans: Spans }) {
   const [query, setQuery] = useState("");
   const [chosen, setChosen] = useState<number | null>(null);
   const [hover, setHover] = useState<{ span: number; x: number; y: number } | null>(null);
-  const [allArrows, setAllArrows] = useState(false);
+  const [arrows, setArrows] = useState<Arrows>("own");
   const where = useMemo(() => places(spans, closed), [spans, closed]);
   const matches = useMemo(() => {
     const test = matcher(query);
@@ -36,7 +36,7 @@ function Tracks({ spans }: { spans: Spans }) {
   const [ref, ask] = useCanvas((surface) => {
     look.current.scroll = surface.canvas.parentElement!.parentElement!.scrollTop;
     const began = performance.now();
-    drawTimeline(surface, spans, look.current, where, { chosen, hover: hover?.span ?? null, matches, allArrows });
+    drawTimeline(surface, spans, look.current, where, { chosen, hover: hover?.span ?? null, matches, arrows });
     surface.canvas.dataset.from = String(look.current.from);
     surface.canvas.dataset.to = String(look.current.to);
     surface.canvas.dataset.drawn = (performance.now() - began).toFixed(2);
@@ -274,10 +274,16 @@ function Tracks({ spans }: { spans: Spans }) {
           </button>
         </div>
         {spans.arrowCount > 0 && (
-          <label class="check">
-            <input type="checkbox" checked={allArrows} onChange={(e) => setAllArrows(e.currentTarget.checked)} />
-            All arrows
-          </label>
+          <Segments
+            label="Arrows"
+            value={arrows}
+            options={[
+              ["own", "Own arrows"],
+              ["inside", "And inside"],
+              ["all", "All in sight"],
+            ]}
+            onChange={(v) => setArrows(v as Arrows)}
+          />
         )}
       </div>
       {values.of > values.spans && (
@@ -290,6 +296,7 @@ function Tracks({ spans }: { spans: Spans }) {
         <canvas
           ref={ref}
           tabIndex={0}
+          data-keys
           role="application"
           aria-label={chosen === null ? "Timeline. Keys: w s zoom, a d pan, arrows select events" : `Timeline. Selected: ${label(spans.names[spans.name[chosen]!]!)}, ${time(spans.duration[chosen]!)}`}
           data-chosen={chosen === null ? "" : label(spans.names[spans.name[chosen]!]!)}

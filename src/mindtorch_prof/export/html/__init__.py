@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
-from ...analysis.diff import diff
+from ...analysis.diff import FASTER, SLOWER, Diff, diff
 from ...analysis.recording import Recording, as_results, recorded_results
 from ...files import open_for_export
 from .calls import CATEGORIES
@@ -99,10 +99,20 @@ def _verdicts(a: Results, b: Results) -> dict[str, object]:
     comparison = diff(a, b)
     return {
         "status": {row.key[0]: row.status for row in comparison.rows},
+        "by": {row.key[0]: row.by for row in comparison.rows if row.by},
+        "step": _step_verdict(comparison),
         "noise": None if math.isnan(comparison.floor) else comparison.floor,
         "repeats": comparison.repeats,
         "notes": comparison.notes,
     }
+
+
+def _step_verdict(comparison: Diff) -> str:
+    """Whether steps got slower or faster by more than noise; empty: neither, or there are no steps."""
+    change = comparison.total.get("step")
+    if change is None or change.test is None or not change.test.significant():
+        return ""
+    return SLOWER if change.typical > 0 else FASTER
 
 
 def _labels(recordings: Sequence[Results]) -> list[str]:

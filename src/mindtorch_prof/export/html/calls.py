@@ -14,6 +14,7 @@ import numpy as np
 
 from ...arrays import BoolArray, IntArray
 from ...averages import group_names
+from ...communication import on_host
 from ...frames import MODULE_PREFIX
 from ...steps import is_step
 from ...trace import ANNOTATION, ENGINE, NODE, RUNTIME, Trace
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ...torch_api.results import Results
 
 # categories of calls, as the page colours them
-OP, AUTOGRAD, OPTIMIZER, DATA, USER, MODULE, FRAME, RUNTIME_CALL, KERNEL, COPY = range(10)
+OP, AUTOGRAD, OPTIMIZER, DATA, USER, MODULE, FRAME, RUNTIME_CALL, KERNEL, COPY, COMMUNICATION = range(11)
 CATEGORIES = (
     "Operators",
     "Autograd",
@@ -35,6 +36,7 @@ CATEGORIES = (
     "Runtime",
     "Kernels",
     "Copies",
+    "Communication",
 )
 _NUMBER = re.compile(r"_\d+$")
 
@@ -54,8 +56,10 @@ class Calls:
 
 
 def annotation_categories(names: tuple[str, ...]) -> IntArray:
-    """The categories of annotations by their names: an optimizer's step, data loading, or the user's own."""
-    return np.array([_annotation_category(name) for name in names], np.int8)
+    """The categories of annotations by their names: an optimizer's step, data loading, communication, or the user's own."""
+    by_name = np.array([_annotation_category(name) for name in names], np.int8)
+    by_name[on_host(names)] = COMMUNICATION
+    return by_name
 
 
 def _annotation_category(name: str) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from ...analysis.figures import MemoryFigures, memory_figures
 from ...analysis.memory_breakdown import memory_categories
 from ...analysis.memory_by_lifetime import lifetimes
 from ...arrays import IntArray
@@ -25,9 +26,10 @@ CATEGORIES = (*map(category_label, CATEGORY_INDEX), "Pre-existing")
 
 
 class _Peak(TypedDict):
-    peak: int
+    peak: int  # of the recording's running totals
+    before: int  # bytes of modules that were allocated before the recording, which the totals do not count
     peak_ns: int
-    at_peak: list[int]  # bytes by category
+    at_peak: list[int]  # bytes by category, of both
 
 
 def memory_block(results: Results) -> tuple[Block | None, list[tuple[str, int]]]:
@@ -43,26 +45,24 @@ def memory_block(results: Results) -> tuple[Block | None, list[tuple[str, int]]]
     where = memory.device if memory.device is not None else np.full(len(memory), -1, np.int64)
     block = Block()
     devices: list[dict[str, object]] = []
-    peaks: list[tuple[str, int]] = []
-    kind = str(trace.settings.device or "device").upper()
-    for number, device in enumerate(np.unique(where).tolist()):
-        label = "CPU" if device < 0 else f"{'GPU' if kind in {'CUDA', 'HIP'} else kind} {device}"
-        rows = np.flatnonzero(where == device)
-        on_device = where[born] == device
+    known = memory_figures(trace)
+    for number, figures in enumerate(known):
+        rows = np.flatnonzero(where == figures.device)
+        on_device = where[born] == figures.device
         peak, tables = _add_device(
             block,
             f"{number}",
             trace,
+            figures,
             rows,
             born[on_device],
             died[on_device],
             category[on_device],
             at[on_device],
         )
-        devices.append({"label": label, **peak, **tables})
-        peaks.append((label, peak["peak"]))
+        devices.append({"label": figures.label, **peak, **tables})
     block.values = {"categories": CATEGORIES, "devices": devices}
-    return block, peaks
+    return block, [(figures.label, figures.peak_bytes) for figures in known]
 
 
 def timeline_page_block(times: list[int], sizes: list[list[int]]) -> Block:
@@ -85,7 +85,7 @@ def _lifetimes(trace: Trace) -> tuple[IntArray, IntArray]:
     address = memory.address
     if memory.device is not None:
         _, number = np.unique(np.stack([address, memory.device]), axis=1, return_inverse=True)
-        address = number.reshape(-1)
+        address = np.where(address == 0, 0, number.reshape(-1) + 1)
     return lifetimes(address, memory.nbytes)
 
 
@@ -93,6 +93,7 @@ def _add_device(
     block: Block,
     key: str,
     trace: Trace,
+    figures: MemoryFigures,
     rows: IntArray,
     born: IntArray,
     died: IntArray,
@@ -102,43 +103,58 @@ def _add_device(
     """Add the curve of one device; returns its peak and its tables. `rows`: its allocations and frees; `at`: the events that allocated."""
     memory = trace.memory
     begin = trace.window_ns[0] if trace.window_ns[1] > trace.window_ns[0] else int(memory.time_ns.min())
+    total, times = memory.total[rows], memory.time_ns[rows] - begin
     change = np.zeros((len(memory), len(CATEGORIES)), np.int64)
     change[born, category] = memory.nbytes[born]
     ended = died >= 0
-    change[died[ended], category[ended]] = memory.nbytes[died[ended]]
+    change[died[ended], category[ended]] = -memory.nbytes[born[ended]]
     curve = np.cumsum(change[rows], axis=0)
+    rest = total - curve.sum(axis=1)  # what was allocated before the recording
+    # without addresses it is not known what a free frees: only the running total holds
+    by_category = bool((memory.address[rows] != 0).all()) and int(rest.min(initial=0)) >= 0
+    if not by_category:
+        curve[:] = 0
+        curve[:, CATEGORY_INDEX[None]] = total
+        rest = np.zeros(len(rows), np.int64)
+        category = np.full(len(category), CATEGORY_INDEX[None])
+    curve[:, -1] += rest
+    before = 0
     seen = set(memory.address[born].tolist())
-    if key == "0" and (memory.device is None or memory.device[rows[0]] < 0):
+    if figures.device < 0:
         for address, nbytes, is_gradient in memory.of_modules:
             if address not in seen:
                 kind = Category.GRADIENT if is_gradient else Category.PARAMETER
                 curve[:, CATEGORY_INDEX[kind]] += nbytes
-    known = np.cumsum(change[rows].sum(axis=1))
-    curve[:, -1] += np.maximum(memory.total[rows] - known, 0)
-    times = memory.time_ns[rows] - begin
-    peak = _peak(times, curve)
+                before += nbytes
+    peak = _peak(times, curve, before)
     _add_curve(block, key, times, curve)
     at_peak = peak["peak_ns"] + begin
     start = memory.time_ns[born]
     end = np.where(ended, memory.time_ns[np.maximum(died, 0)], np.iinfo(np.int64).max)
-    alive = (start <= at_peak) & (end > at_peak)
+    alive = (start <= at_peak) & (end > at_peak) & by_category
     frames: dict[str, int] = {}
     return peak, {
         "alive": _grouped(trace, born[alive], category[alive], at[alive], frames),
         "biggest": _grouped(trace, born, category, at, frames),
-        "taken": int(memory.nbytes[born].sum()),
-        "allocations": len(born),
-        "never_freed": int(memory.nbytes[born[~ended]].sum()),
+        "taken": figures.allocated_bytes,
+        "allocations": figures.allocations,
+        "still_allocated": figures.end_bytes,
+        "by_category": by_category,
         "frames": list(frames),
     }
 
 
-def _peak(times: IntArray, curve: IntArray) -> _Peak:
+def _peak(times: IntArray, curve: IntArray, before: int = 0) -> _Peak:
     total = curve.sum(axis=1)
     if not len(total):
-        return {"peak": 0, "peak_ns": 0, "at_peak": [0] * len(CATEGORIES)}
+        return {"peak": 0, "before": before, "peak_ns": 0, "at_peak": [0] * len(CATEGORIES)}
     top = int(total.argmax())
-    return {"peak": int(total[top]), "peak_ns": int(times[top]), "at_peak": curve[top].tolist()}
+    return {
+        "peak": int(total[top]) - before,
+        "before": before,
+        "peak_ns": int(times[top]),
+        "at_peak": curve[top].tolist(),
+    }
 
 
 def _add_curve(block: Block, key: str, times: IntArray, curve: IntArray) -> None:

@@ -1,18 +1,23 @@
-"""The overview: Results in; wall time, steps, shares of time by category, and how the trace was recorded out, as plain data."""
+"""The overview: Results in; figures, findings, steps, shares of time by category, and how the trace was recorded out, as plain data."""
 
 from __future__ import annotations
 
 import datetime as dt
 import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...analysis import intervals
+from ...analysis.advice import advise
+from ...analysis.doctor import doctor
+from ...analysis.figures import DeviceFigures, Figures, figures
 from ...analysis.overhead import overhead
+from ...analysis.summary import looks_wrong
 from ...arrays import IntArray
 from ...steps import step_rows
-from ...trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, RUNTIME, Trace
+from ...trace import RUNTIME, Trace
 from ...version import __version__
 from . import calls
 
@@ -25,21 +30,26 @@ _SETTINGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "wit
 def overview(results: Results) -> dict[str, object]:
     """The data of the report's first view."""
     trace = results.trace
-    begin, end = window(trace)
+    begin, _ = window(trace)
+    known = figures(results)
+    health = [finding for finding in doctor(results) if finding.severity != "info"]
     return {
-        "wall_ns": end - begin,
+        "span_ns": round(known.span_us * 1000),
         "begin_ns": begin,
+        "figures": asdict(known),
+        "findings": [advice.to_dict() for advice in advise(results)],
+        "looks_wrong": looks_wrong(results),
         "steps": _steps(trace, begin),
-        "shares": _shares(trace, begin, end),
-        "health": trace.health.line(),
-        "complete": bool(trace.health),
-        "facts": _facts(results),
+        "shares": _shares(trace, known),
+        "health": [{"severity": finding.severity, "message": finding.message} for finding in health],
+        "complete": not health,
+        "facts": _facts(results, known),
         "device": str(trace.settings.device or ""),
         "synthetic": trace.n_synthetic,
         "has": {
             "memory": len(trace.memory) > 0,
             "modules": bool((trace.frames.module >= 0).any()),
-            "device": len(trace.device) > 0,
+            "device": known.device_events > 0,
             "flops": bool(trace.flops.any()),
         },
         "version": __version__,
@@ -80,10 +90,11 @@ def _steps(trace: Trace, begin: int) -> list[tuple[str, int, int]]:
 # ---------------------------------------------------------------------------------------------------- shares
 
 
-def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, object]]:
-    """How the wall time of the CPU and of each device divides. Time that several categories cover belongs to the first of them."""
+def _shares(trace: Trace, known: Figures) -> list[dict[str, object]]:
+    """How the span of the CPU and of each device divides. Time that several categories cover belongs to the first of them."""
     category = calls.event_categories(trace)
     categories = [
+        ("Communication", category == calls.COMMUNICATION),
         ("Optimizer", category == calls.OPTIMIZER),
         ("Data loading", category == calls.DATA),
         ("Autograd", category == calls.AUTOGRAD),
@@ -91,42 +102,31 @@ def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, object]]:
         ("Runtime calls", trace.kind == RUNTIME),
         ("Python", category == calls.USER),
     ]
+    begin = known.start_ns
+    end = begin + round(known.span_us * 1000)
     parts: list[tuple[str, int]] = []
     covered: IntArray = np.empty((0, 2), np.int64)
     before = 0
     for name, mask in categories:
         spans = [covered, np.stack([trace.start_ns[mask], trace.end_ns[mask]], axis=1)]
-        if name == "Python":
-            spans.append(np.stack([trace.frames.start_ns, trace.frames.end_ns], axis=1))
+        if name == "Python":  # frames may be longer than the span: from the start to the end of the recording
+            spans.append(np.clip(np.stack([trace.frames.start_ns, trace.frames.end_ns], axis=1), begin, end))
         covered = union(np.concatenate(spans))
         length = int((covered[:, 1] - covered[:, 0]).sum())
         parts.append((name, length - before))
         before = length
     parts.append(("Idle", max(end - begin - before, 0)))
-    return [{"label": "CPU", "parts": parts}, *_device_shares(trace, end - begin)]
+    return [{"label": "CPU", "parts": parts}, *map(_device_share, known.devices)]
 
 
-def _device_shares(trace: Trace, wall: int) -> list[dict[str, object]]:
-    device = trace.device
-    kind = str(trace.settings.device or "device").upper()
-    shares: list[dict[str, object]] = []
-    for number in np.unique(device.device).tolist():
-        on_device = device.device == number
-        parts: list[tuple[str, int]] = []
-        covered: IntArray = np.empty((0, 2), np.int64)
-        before = 0
-        for name, kinds in (("Kernels", (DEVICE_KERNEL,)), ("Copies", (DEVICE_COPY, DEVICE_SET))):
-            mask = on_device & np.isin(device.kind, kinds)
-            covered = union(
-                np.concatenate([covered, np.stack([device.start_ns[mask], device.end_ns[mask]], axis=1)])
-            )
-            length = int((covered[:, 1] - covered[:, 0]).sum())
-            parts.append((name, length - before))
-            before = length
-        if before:
-            label = "GPU" if kind in {"CUDA", "HIP"} else kind
-            shares.append({"label": f"{label} {number}", "parts": [*parts, ("Idle", max(wall - before, 0))]})
-    return shares
+def _device_share(device: DeviceFigures) -> dict[str, object]:
+    """How the span of a device divides: kernels, copies while no kernel runs, idle."""
+    parts = (
+        ("Kernels", device.kernel_us),
+        ("Copies", device.busy_us - device.kernel_us),
+        ("Idle", device.idle_us),
+    )
+    return {"label": device.label, "parts": [(name, round(us * 1000)) for name, us in parts]}
 
 
 def union(spans: IntArray) -> IntArray:
@@ -137,7 +137,7 @@ def union(spans: IntArray) -> IntArray:
 # ---------------------------------------------------------------------------------------------------- facts
 
 
-def _facts(results: Results) -> list[list[str]]:
+def _facts(results: Results, known: Figures) -> list[list[str]]:
     """How the trace was recorded, as pairs of label and value."""
     trace = results.trace
     settings = trace.settings
@@ -145,17 +145,16 @@ def _facts(results: Results) -> list[list[str]]:
     facts = [
         ["Source", os.path.basename(settings.source) if settings.source else "live recording"],
         ["Recorded with", ", ".join(on) or "times only"],
-        ["Events", f"{int((results.shown & trace.is_recorded).sum()):,}"],
+        ["Events", f"{known.events:,}"],
     ]
-    if trace.n_synthetic:
-        facts.append(["Synthetic events", f"{trace.n_synthetic:,}"])
-    if len(trace.frames):
-        facts.append(["Python calls", f"{len(trace.frames):,}"])
-    if len(trace.device):
-        facts.append(["Device events", f"{len(trace.device):,}"])
-    if len(trace.memory):
-        facts.append(["Memory events", f"{len(trace.memory):,}"])
-    facts.append(["Threads", f"{len(np.unique(trace.thread)):,}"])
+    counts = (
+        ("Synthetic events", trace.n_synthetic),
+        ("Device events", known.device_events),
+        ("Python calls", known.python_calls),
+        ("Memory events", known.memory_events),
+    )
+    facts += [[label, f"{number:,}"] for label, number in counts if number]
+    facts.append(["Threads", f"{known.threads:,}"])
     added = overhead(results)
     if added is not None:
         facts.append(["Recording added", f"about {added.text()}"])

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 import numpy as np
 
 from ...arrays import BoolArray, IntArray
+from ...communication import on_device
 from ...frames import MODULE_PREFIX
 from ...trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
 from ...tree import depths_below
 from .calls import (
+    COMMUNICATION,
     COPY,
     FRAME,
     KERNEL,
@@ -222,9 +224,11 @@ def _device_layer(trace: Trace, tracks: list[Track]) -> Layer:
                 "order": [1, index, stream, int(not is_annotation[row])],
             }
         )
+    is_kernel = device.kind == DEVICE_KERNEL
+    communicates = is_kernel & np.append(on_device(device.names), False)[device.name]
     category = np.select(
-        [device.kind == DEVICE_KERNEL, np.isin(device.kind, (DEVICE_COPY, DEVICE_SET)), is_annotation],
-        [KERNEL, COPY, USER],
+        [communicates, is_kernel, np.isin(device.kind, (DEVICE_COPY, DEVICE_SET)), is_annotation],
+        [COMMUNICATION, KERNEL, COPY, USER],
         COPY,
     )
     lane = apart(track, np.zeros(len(device), np.int64), device.start_ns, device.end_ns)

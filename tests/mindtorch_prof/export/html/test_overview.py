@@ -1,4 +1,4 @@
-"""The report's overview: shares of the wall time."""
+"""The report's overview: shares of the span."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mindtorch_prof.export.html.overview import union
 from mindtorch_prof.torch_api.results import Results
 
 
-def test_shares_add_up_to_the_wall_time(recorded_training: Results, report_page: Path) -> None:
+def test_shares_add_up_to_the_span(recorded_training: Results, report_page: Path) -> None:
     values, _ = blocks(report_page)["summary-0"]
     (cpu,) = values["shares"]
-    assert sum(part for _, part in cpu["parts"]) == values["wall_ns"]
+    assert sum(part for _, part in cpu["parts"]) == values["span_ns"]
     shares = dict(cpu["parts"])
     rows = {row.key: row for row in recorded_training.key_averages()}
     steps = (

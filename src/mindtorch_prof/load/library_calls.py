@@ -1,0 +1,124 @@
+"""Analyses as methods of a loaded trace: `load("t.json.gz").summary()`. A recording in; an answer out that prints, shows in notebooks and
+converts (see `analysis.answers`). The work is that of `analysis` and `export`; nothing is printed here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from ..analysis.answers import (
+        AdviceAnswer,
+        CheckAnswer,
+        DiffAnswer,
+        DoctorAnswer,
+        QueryAnswer,
+        ReportFile,
+        SummaryAnswer,
+    )
+    from ..analysis.baseline import Baseline
+    from ..analysis.recording import Recording
+    from ..torch_api.results import Results
+
+    OtherRecording: TypeAlias = "str | os.PathLike[str] | Recording"
+
+
+class LibraryCalls:
+    """What the commands of the same names tell, as objects."""
+
+    _results: Results
+
+    def summary(self, *, top: int = 10) -> SummaryAnswer:
+        """Where the time went, per step and per category, and what looks wrong; top: rows of each table."""
+        from ..analysis.answers import SummaryAnswer
+        from ..analysis.summary import summary
+
+        return SummaryAnswer(summary(self, top=top))
+
+    def doctor(self) -> DoctorAnswer:
+        """What is missing, inconsistent or damaged in the trace."""
+        from ..analysis.answers import DoctorAnswer
+        from ..analysis.doctor import doctor
+
+        return DoctorAnswer(doctor(self), _file(self))
+
+    def advise(self, least_share: float = 0.02) -> AdviceAnswer:
+        """Changes that save time, each with evidence, the time at stake and the next step; least_share: of the recording, from which on
+        a saving is worth a change."""
+        from ..analysis.advice import advise
+        from ..analysis.answers import AdviceAnswer
+
+        return AdviceAnswer(advise(self, least_share), _file(self))
+
+    def diff(
+        self,
+        other: OtherRecording,
+        by: Sequence[str] = ("op",),
+        *,
+        per: str = "auto",
+        threshold: float = 0.05,
+        min_us: float = 1.0,
+    ) -> DiffAnswer:
+        """What changed from this trace to another one: a file, a loaded trace or a stopped profile. by: some of op, shape, stack, module;
+        per: step, call, total or auto; threshold, min_us: smaller changes in time are ignored."""
+        from ..analysis.answers import DiffAnswer
+        from ..analysis.diff import diff
+
+        second = _opened(other)
+        comparison = diff(self, second, by, per=per, threshold=threshold, min_us=min_us)
+        return DiffAnswer(comparison, _file(self), _file(second))
+
+    def check(
+        self,
+        baseline: OtherRecording | Baseline,
+        *,
+        max_regression: float = 0.05,
+        tolerance: float = 0.0,
+        min_us: float = 50.0,
+        exact: bool = False,
+    ) -> CheckAnswer:
+        """Whether anything got worse than a baseline: a file of `check --write-baseline`, a trace file, a loaded trace or a stopped profile.
+        max_regression: how much slower a time may get; tolerance: how much a counter may grow; min_us: shorter rows are not checked;
+        exact: a counter that decreases fails as well."""
+        from ..analysis.answers import CheckAnswer
+        from ..analysis.baseline import Baseline, is_baseline, read_baseline
+        from ..analysis.check import check
+
+        if isinstance(baseline, Baseline):
+            base: Baseline | list[Recording] = baseline
+        elif isinstance(baseline, (str, os.PathLike)) and is_baseline(baseline):
+            base = read_baseline(baseline)
+        else:
+            base = [_opened(baseline)]
+        report = check(
+            [self], base, max_regression=max_regression, tolerance=tolerance, min_us=min_us, exact=exact
+        )
+        return CheckAnswer(report)
+
+    def report(self, path: str | os.PathLike[str], other: OtherRecording | None = None) -> ReportFile:
+        """Write the HTML report; `other`: a second trace to compare with."""
+        from ..analysis.answers import ReportFile
+        from ..export.html import export_html
+
+        export_html(self, path, None if other is None else _opened(other))
+        return ReportFile(path)
+
+    def query(self, sql: str) -> QueryAnswer:
+        """The result of an SQL statement over the tables events, averages, steps, memory, device and figures (needs duckdb)."""
+        from ..analysis.answers import QueryAnswer
+        from ..analysis.query import query
+
+        return QueryAnswer(query(self, sql))
+
+
+def _opened(other: OtherRecording) -> Recording:
+    from . import load
+
+    return load(other) if isinstance(other, (str, os.PathLike)) else other
+
+
+def _file(recording: Recording) -> str:
+    from ..analysis.recording import as_results
+
+    return os.path.basename(as_results(recording).trace.settings.source or "")
