@@ -132,6 +132,8 @@ def _nesting(results: Results) -> list[Finding]:
 def _duplicates(trace: Trace) -> list[Finding]:
     """Events that are equal in everything: name, thread, times, number in the file, sequence number and inputs. Events of duration 0
     may repeat; nested calls of one op have equal times in files of whole microseconds, and numbers of their own."""
+    if trace.external is None and not trace.settings.from_file:
+        return []  # recorded in this process: each event has a number of its own
     columns = [trace.name, trace.end_ns, trace.start_ns, trace.thread, trace.sequence, trace.inputs]
     if trace.external is not None:
         columns.append(trace.external)

@@ -98,6 +98,8 @@ COMMANDS = {
     "advise {0}": "",
     "stacks {0}": "",
     "ranks {0}": "",
+    "device {0}": "",
+    "roofline {0}": "",
 }
 
 
