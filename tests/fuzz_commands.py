@@ -49,6 +49,9 @@ COMMANDS: dict[str, list[str]] = {
     "convert --to chrome": ["convert", "{}", "--to", "chrome", "-o", "{out}.json"],
     "query": ["query", "{}", "select count(*) from events"],
     "report": ["report", "{}", "-o", "{out}.html"],
+    "device": ["device", "{}"],
+    "roofline": ["roofline", "{}"],
+    "convert --to native": ["convert", "{}", "--to", "native", "-o", "{out}.mtrace"],
 }
 NUMBERS = (0, 1, -1, 2**31, 2**53, 2**63, -(2**63), 10**25, 1.5, -0.0, 1e300, float("nan"), float("inf"))
 TEXTS = (

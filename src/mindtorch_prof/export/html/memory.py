@@ -180,8 +180,9 @@ def _grouped(
     if not len(born):
         return []
     nbytes = trace.memory.nbytes[born]
-    name = np.where(at >= 0, trace.name[at], -1)
-    stack = np.where(at >= 0, trace.stack[at], -1)
+    is_known = at >= 0  # of no allocation where the file has no events
+    name, stack = np.full((2, len(at)), -1, np.int64)
+    name[is_known], stack[is_known] = trace.name[at[is_known]], trace.stack[at[is_known]]
     _, first, number = np.unique(
         np.stack([name, category, stack]), axis=1, return_index=True, return_inverse=True
     )

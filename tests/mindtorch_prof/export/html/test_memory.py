@@ -64,3 +64,8 @@ def test_a_free_of_another_size_than_its_allocation_leaves_no_negative_category(
     assert block is not None
     layers = [values for name, (values, _) in block.columns.items() if ".category." in name]
     assert min(layer.min() for layer in layers) >= 0
+
+
+def test_a_trace_of_allocations_alone_has_a_memory_view() -> None:
+    block, _ = memory_block(Results(make_trace(memory=make_memory((0, 64, 1), (5, -64, 1)))))
+    assert block is not None
