@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from . import core
 from .commands._common import CommandError
+from .text_tables import show_everything
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     known = arguments[:1] if arguments and (arguments[0] in _COMMANDS or arguments[0] in plugins()) else ()
     options = make_parser(known).parse_args(arguments)
     try:
-        code: int = options.run(options)
+        with show_everything(getattr(options, "wide", False)):
+            code: int = options.run(options)
         sys.stdout.flush()
     except CommandError as error:
         print(f"mindtorch-prof: {error}", file=sys.stderr)

@@ -9,10 +9,13 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
+
+from ..text_tables import TextColumn, emphasized, layout, screen_width, wrapped
 
 if TYPE_CHECKING:
     from ..load.open_trace import Loaded
@@ -71,6 +74,17 @@ def add_output(
             metavar="N",
             help=f"number of rows to show ({top or 'all'}); 0 shows all",
         )
+    if "table" in formats:
+        add_wide(parser)
+
+
+def add_wide(parser: argparse.ArgumentParser) -> None:
+    """Declare `--wide`, which `cli.main` obeys."""
+    parser.add_argument(
+        "--wide",
+        action="store_true",
+        help="all columns and full names, also on a terminal that is too narrow for them",
+    )
 
 
 def count(text: str) -> int:
@@ -146,11 +160,16 @@ def print_rows(
     units: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
     note: str = "",
+    names: Sequence[str] | None = None,
+    least_important: Sequence[str] = (),
 ) -> None:
     """Print rows in a format.
 
     keys: the columns and their order (those of the first row); top: number of rows (0: all); about: further keys of the JSON object;
     units, titles: of keys that are not in `analysis.columns`, or instead of those; note: a line below a table.
+
+    On a terminal that is too narrow, columns are left out: first those of `least_important` in this order, then the rightmost ones.
+    names: the keys that are never left out and that shrink last (the column that is called name or the like, else the first texts).
     """
     shown = list(rows[:top] if top else rows)
     wanted = list(keys) if keys is not None else list(rows[0]) if rows else []
@@ -163,9 +182,9 @@ def print_rows(
         writer.writerows([[_cell(row.get(key)) for key in wanted] for row in shown])
         sys.stdout.write(out.getvalue())
     else:
-        _print_texts(shown, wanted, format, units or {}, titles or {})
+        _print_texts(shown, wanted, format, units or {}, titles or {}, names, least_important)
         if note:
-            print(f"\n{plain(note)}")
+            say(f"\n{note}")
 
 
 def print_json(value: object) -> None:
@@ -203,21 +222,73 @@ def _print_texts(
     format: str,
     units: Mapping[str, str],
     titles: Mapping[str, str],
+    names: Sequence[str] | None,
+    least_important: Sequence[str],
 ) -> None:
     from ..analysis.columns import COLUMNS, formatted
 
     unit = {key: units.get(key) or (COLUMNS[key].unit if key in COLUMNS else "") for key in keys}
     head = [titles.get(key) or (COLUMNS[key].title if key in COLUMNS else key) for key in keys]
-    right = [
-        unit[key] != "text" and any(isinstance(row.get(key), (int, float)) for row in rows) for key in keys
-    ]
+    numbers = {
+        key: _is_number_column(unit[key], [row.get(key) for row in rows], key in (names or ())) for key in keys
+    }
     cells = [[plain(formatted(row.get(key), unit[key])) for key in keys] for row in rows]
     if format == "md":
-        print_markdown(head, cells, right)
-    elif sys.stdout.isatty():
-        _print_rich(head, cells, right)
-    else:
-        print_aligned(head, cells, right)
+        print_markdown(head, cells, [numbers[key] for key in keys])
+        return
+    name_keys = names if names is not None else _name_keys(keys, numbers)
+    order = [*least_important, *(key for key in _LEAST_IMPORTANT if key not in least_important)]
+    columns = [
+        TextColumn(
+            title,
+            [row[i] for row in cells],
+            "number" if numbers[key] else "name" if key in name_keys else "text",
+            order.index(key) - len(order) if key in order else 0,
+        )
+        for i, (key, title) in enumerate(zip(keys, head))
+    ]
+    print_columns(columns)
+
+
+# Keys of names: the last to shrink on a narrow screen. Of other tables the first column of texts.
+_NAMES = ("tree", "name", "op", "kernel", "key", "label", "file", "module", "message")
+# Columns that a narrow screen does without first, whichever the table; commands may name others before them.
+_LEAST_IMPORTANT = (
+    "synthetic_count", "node_id", "std", "first", "min", "max", "self_cpu_memory_usage", "self_device_memory_usage", "cpu_share",
+    "device_time", "cpu_time", "flops", "aliases",
+)  # fmt: skip
+_NUMBER_TEXT = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?\s?(%|[num]?s|[KMGTP]?i?B|[KMGTP]?FLOPs?|x)?|new|")
+
+
+def _is_number_column(unit: str, values: Sequence[object], is_name: bool) -> bool:
+    """Whether a column holds numbers, or texts of numbers, which are never cut."""
+    if is_name:
+        return False
+    if unit != "text" and any(isinstance(value, (int, float)) for value in values):
+        return True
+    texts = [value for value in values if value is not None]
+    return any(texts) and all(isinstance(text, str) and _NUMBER_TEXT.fullmatch(text) for text in texts)
+
+
+def _name_keys(keys: Sequence[str], numbers: Mapping[str, bool]) -> list[str]:
+    known = [key for key in _NAMES if key in keys and not numbers[key]]
+    return (known or [key for key in keys if not numbers[key]])[:1]
+
+
+def print_columns(columns: Sequence[TextColumn]) -> None:
+    """Print a table that fits the terminal, and below it which columns were left out; into a pipe, and with --wide, all of it."""
+    table = layout(columns, screen_width())
+    for line in table.head:
+        print(emphasized(line))
+    for line in table.rows:
+        print(line)
+    if table.left_out:
+        say(f"not shown: {', '.join(table.left_out)}; --wide shows all columns, --format json has them")
+
+
+def say(text: str, *, file: TextIO | None = None) -> None:
+    """Print sentences: control characters in them are escaped, and lines that are wider than the terminal are broken between words."""
+    print(wrapped(plain(text, lines=True), screen_width()), file=file)
 
 
 def print_markdown(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
@@ -232,28 +303,6 @@ def _markdown(text: str) -> str:
     inner = text.lstrip(" ")
     indent = "\u00a0" * (len(text) - len(inner))  # of trees: Markdown would drop plain spaces
     return indent + inner.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-
-
-def print_aligned(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
-    """Print a table as plain text: columns are as wide as their widest cell, two spaces apart."""
-    widths = [max([len(title), *(len(row[i]) for row in cells)]) for i, title in enumerate(head)]
-    for row in [head, ["-" * width for width in widths], *cells]:
-        line = [text.rjust(w) if r else text.ljust(w) for text, w, r in zip(row, widths, right)]
-        print("  ".join(line).rstrip())
-
-
-def _print_rich(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for title, r in zip(head, right):
-        table.add_column(Text(title), justify="right" if r else "left", no_wrap=bool(r), overflow="fold")
-    for row in cells:
-        table.add_row(*map(Text, row))
-    Console().print(table)
 
 
 _CONTROLS = {i: f"\\x{i:02x}" for i in [*range(32), *range(127, 160)]}

@@ -70,8 +70,8 @@ def _print(advice: Advice) -> None:
     from ..analysis.columns import formatted
 
     time = formatted(advice.at_stake_us, "us")
-    print(_common.plain(f"up to {advice.share:.0%} ({time}): {advice.message} [{advice.code}]"))
-    print(_common.plain(f"  suggestion: {advice.advice}"))
+    _common.say(f"up to {advice.share:.0%} ({time}): {advice.message} [{advice.code}]")
+    _common.say(f"  suggestion: {advice.advice}")
     for row in advice.evidence:
         where = f"  {row['where']}" if row["where"] else ""
         total = formatted(row["total_us"], "us")

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from ..analysis.baseline import Baseline, is_baseline, make_baseline, read_baseline, write_baseline
 from ..analysis.check import COUNTED, DEFAULT, FAIL, METRICS, CheckReport, Finding, check
 from ..analysis.repeats import BY, TIMES
-from ._common import CommandError, add_file, add_output, open_trace, plain, print_rows, writing
+from ._common import CommandError, add_file, add_output, open_trace, plain, print_rows, say, writing
 from ._options import names, number, share
 
 _KEYS = ("verdict", "metric", "name", "detail", "before", "after", "change", "limit", "noise", "p")
@@ -201,9 +201,9 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
             if title == "times" and report.repeats:
                 floor = "unknown" if math.isnan(report.floor) else f"{report.floor:.1%} of a typical row"
                 more = f" ({report.repeats}; noise floor {floor})"
-            print(f"{title}: {', '.join(parts)}{more}")
+            say(f"{title}: {', '.join(parts)}{more}")
     for metric, why in report.skipped.items():
-        print(f"not checked: {metric} ({why})")
+        say(f"not checked: {metric} ({why})")
     shown = [f for f in report.findings if f.verdict == FAIL]
     if shown:
         print()
@@ -216,6 +216,7 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
             top=options.top,
             titles=_TITLES,
             units=dict.fromkeys(keys, "text"),
+            least_important=("p", "noise", "limit", "verdict", "before", "after"),
         )
         if options.top and len(shown) > options.top:
             print(f"\n{len(shown) - options.top:,} more; --top 0 shows all")
@@ -224,7 +225,7 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
     if better:
         print(f"improved or removed: {better:,} (--write-baseline updates the baseline)")
     for note in report.notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
     print(f"FAILED: {len(shown):,} above the baseline" if shown else "ok: nothing above the baseline")
 
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from ..analysis.diff import ADDED, GONE, SAME, Diff, Row, as_dict, diff
 from ..analysis.repeats import BY
 from ..number_formats import format_memory, format_time
-from ._common import CommandError, add_file, add_output, open_trace, print_rows
+from ._common import CommandError, add_file, add_output, open_trace, print_rows, say
 from ._options import names, number, share
 
 _UNITS = {
@@ -49,6 +49,9 @@ _TITLES = {
     "noise": "Noise ±",
     "p": "p",
 }
+
+
+_LEAST_IMPORTANT = ("p", "noise", "what", "calls_a", "calls_b", "a", "b", "relative", "stack", "shape", "module", "delta")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -135,9 +138,9 @@ def about(comparison: Diff, options: argparse.Namespace) -> dict[str, object]:
 
 
 def _print_text(comparison: Diff, rows: Sequence[Row], options: argparse.Namespace) -> None:
-    print(f"A: {options.a}\nB: {options.b}")
+    say(f"A: {options.a}\nB: {options.b}")
     for line in summary(comparison):
-        print(line)
+        say(line)
     print()
     if not rows:
         print("no differences")
@@ -145,11 +148,11 @@ def _print_text(comparison: Diff, rows: Sequence[Row], options: argparse.Namespa
         shown = [_cells(row, comparison) for row in rows]
         keys = ["status", *comparison.by, "calls_a", "calls_b", *(["what"] if comparison.device else [])]
         keys += ["a", "b", "delta", "relative", "noise", "p"]
-        print_rows(shown, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES)
+        print_rows(shown, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES, names=comparison.by[:1], least_important=_LEAST_IMPORTANT)
         if options.top and len(rows) > options.top:
             print(f"\n{len(rows) - options.top:,} more rows; --top 0 shows all")
     for note in comparison.notes:
-        print(f"\nnote: {note}" if note == comparison.notes[0] else f"note: {note}")
+        say(f"\nnote: {note}" if note == comparison.notes[0] else f"note: {note}")
 
 
 def summary(comparison: Diff) -> list[str]:

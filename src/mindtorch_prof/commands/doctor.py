@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "table":
         for finding in findings[: options.top or None]:
             where = f" (first: {finding.where})" if finding.where else ""
-            print(_common.plain(f"{finding.severity}: {finding.message}{where} [{finding.code}]"))
+            _common.say(f"{finding.severity}: {finding.message}{where} [{finding.code}]")
         trace = loaded.trace
         events = len(trace) - trace.n_synthetic + len(trace.device)
         print(f"{events:,} events: " + ("see above" if unhealthy else "complete and consistent"))

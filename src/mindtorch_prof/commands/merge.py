@@ -15,7 +15,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from ._common import CommandError, add_file, plain, print_json, print_rows, progress, writing
+from ._common import CommandError, add_file, add_wide, plain, print_json, print_rows, progress, say, writing
 
 if TYPE_CHECKING:
     from ..rewrite.merge import Merged
@@ -37,6 +37,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="format of the summary that is printed",
     )
+    add_wide(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -91,11 +92,11 @@ def _print_result(merged: Merged, format: str) -> None:
         "processes": "Processes",
         "shift_us": "Time shift",
     }
-    print_rows(rows, format, units=units, titles=titles)
+    print_rows(rows, format, units=units, titles=titles, least_important=("processes",))
     if format != "csv":
         size = os.path.getsize(merged.path) if os.path.isfile(merged.path) else 0
-        print(
-            f"\n{plain(merged.path)}: {merged.events:,} events from {len(merged.parts)} files; {size:,} bytes"
+        say(
+            f"\n{merged.path}: {merged.events:,} events from {len(merged.parts)} files; {size:,} bytes"
         )
         for note in (*merged.notes, *(n for part in merged.parts for n in part.notes)):
-            print(f"note: {plain(note)}")
+            say(f"note: {note}")

@@ -15,7 +15,7 @@ import argparse
 import os
 
 from ..number_formats import format_time
-from ._common import CommandError, add_file, add_output, plain, print_rows, progress
+from ._common import CommandError, add_file, add_output, plain, print_rows, progress, say
 from ._options import share
 
 _KEYS = (
@@ -51,6 +51,9 @@ _TITLES = {
     "slowest": "Slowest in steps",
     "slow": "Verdict",
 }
+
+
+_LEAST_IMPORTANT = ("steps", "device_us", "slowest", "communication_us", "step_us", "exposed_us", "work_us", "behind")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -98,12 +101,12 @@ def run(options: argparse.Namespace) -> int:
     keys = list(_KEYS) if named else ["label", *_KEYS[1:]]
     if not any(row["device_us"] for row in rows):
         keys.remove("device_us")
-    print_rows(rows, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES)
+    print_rows(rows, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES, names=keys[:1], least_important=_LEAST_IMPORTANT)
     print()
     if len(rows) > 1:
         slow = ", ".join(row.label for row in report.slow)
-        print(f"stragglers: {plain(slow)}" if slow else "no stragglers")
-        print(f"skew: the ranks start a step within {format_time(report.skew_us)} of each other")
+        say(f"stragglers: {slow}" if slow else "no stragglers")
+        say(f"skew: the ranks start a step within {format_time(report.skew_us)} of each other")
     for note in report.notes:
-        print(f"note: {plain(note)}")
+        say(f"note: {note}")
     return 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from ._common import CommandError, add_file, open_trace, writing
+from ._common import CommandError, add_file, open_trace, say, writing
 
 _OUTPUT = "report.html"
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     with writing(options.output):
         export_html(first, options.output, *second, max_events=options.max_events)
     size = os.path.getsize(options.output) if os.path.isfile(options.output) else 0
-    print(f"The report is in {os.path.abspath(options.output)} ({size / 1e6:.1f} MB).")
+    say(f"The report is in {os.path.abspath(options.output)} ({size / 1e6:.1f} MB).")
     return 0
 
 

@@ -19,7 +19,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..number_formats import format_time
-from ._common import CommandError, add_file, plain, print_json, progress, writing
+from ._common import CommandError, add_file, plain, print_json, progress, say, writing
 from ._options import number
 
 if TYPE_CHECKING:
@@ -135,13 +135,13 @@ def _print_result(result: Sliced, format: str) -> None:
     low, high = result.window_us
     cut = f", {result.clipped:,} clipped" if result.clipped else ""
     out = sys.stderr if result.path in ("/dev/stdout", "/dev/fd/1") else sys.stdout
-    print(
-        f"{plain(result.path)}: {result.kept:,} of {result.events:,} events{cut}; "
+    say(
+        f"{result.path}: {result.kept:,} of {result.events:,} events{cut}; "
         f"{format_time(max(low, 0))} to {format_time(max(high, 0))}; {size:,} bytes",
         file=out,
     )
     for note in result.notes:
-        print(f"note: {plain(note)}", file=out)
+        say(f"note: {note}", file=out)
 
 
 def steps(text: str) -> tuple[tuple[int, int], ...]:
