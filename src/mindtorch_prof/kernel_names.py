@@ -50,8 +50,12 @@ _PLUMBING = frozenset(
     " TensorListMetadata TensorListScalarListMetadata OpaqueType RestrictPtrTraits DefaultPtrTraits NullType cublasGemvTensorStridedBatched cublasGemvTensor".split()
 )
 _PREFIX = re.compile(r"^CUDAFunctor(?:OnSelf|OnOther)?_")
-_SUFFIX = re.compile(r"(?:_kernel_cuda_impl|_kernel_cuda|_kernel_impl|_kernel|(?<=\w{8})Kernel|_functor|Functor|_cuda_out|_cuda)$")
-_TENSILE = re.compile(r"^(Cijk(?:_[A-Z][a-z]+){2,3}_[A-Z0-9]+?(?:_BH)?)_.*?(MT\d+x\d+x\d+)(?:_(MI\d+x\d+x\d+))?")
+_SUFFIX = re.compile(
+    r"(?:_kernel_cuda_impl|_kernel_cuda|_kernel_impl|_kernel|(?<=\w{8})Kernel|_functor|Functor|_cuda_out|_cuda)$"
+)
+_TENSILE = re.compile(
+    r"^(Cijk(?:_[A-Z][a-z]+){2,3}_[A-Z0-9]+?(?:_BH)?)_.*?(MT\d+x\d+x\d+)(?:_(MI\d+x\d+x\d+))?"
+)
 
 
 # ---------------------------------------------------------------------------------------------------- one name
@@ -181,8 +185,7 @@ def _expression(text: str, level: int, *, outermost: bool = False) -> str:
     if level == 1 and not arguments and (types := _lambda_types(components[-1])):
         arguments = types
     if outermost and name in _HOLDERS and arguments and level < 2:
-        inner = _expression(arguments[0], level, outermost=True)
-        return inner or name
+        return _expression(arguments[0], level, outermost=True) or name
     if level < 2 and not outermost:
         if name in _PLUMBING:
             return ""
@@ -255,7 +258,9 @@ def short_names(names: Sequence[str], width: int | None = None) -> list[str]:
     """Short forms of the names of one table: equal names stay equal, different ones different. width: the most characters of each
     (if it leaves room for telling them apart)."""
     full = list(dict.fromkeys(names))
-    shown = {name: name if text_width(name) <= min(LONG, width or LONG) else short_name(name) for name in full}
+    shown = {
+        name: name if text_width(name) <= min(LONG, width or LONG) else short_name(name) for name in full
+    }
     for level in range(1, _LEVELS):
         colliding = _colliding(shown)
         if not colliding:
@@ -295,9 +300,7 @@ def _told_apart(group: list[str], short: str) -> dict[str, str]:
         for count in range(1, _MOST_WORDS + 1):
             texts = [" ".join(each[:count]) for each in own]
             if len(set(texts)) == len(texts):
-                return {
-                    name: f"{short} [{text}]" if text else short for name, text in zip(group, texts)
-                }
+                return {name: f"{short} [{text}]" if text else short for name, text in zip(group, texts)}
     return {name: f"{short} #{number}" for number, name in enumerate(group, start=1)}
 
 

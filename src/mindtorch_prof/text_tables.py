@@ -109,7 +109,8 @@ def layout(columns: Sequence[TextColumn], width: int | None) -> Layout:
         widths = [_natural(column, column.cells) for column in columns]
         return _lines(columns, [list(column.cells) for column in columns], widths, [], False)
     short = [
-        _short_names(column.cells, None) if column.kind == "name" else list(column.cells) for column in columns
+        _short_names(column.cells, None) if column.kind == "name" else list(column.cells)
+        for column in columns
     ]
     kept = _kept(columns, short, width)
     shown = [columns[i] for i in kept]
@@ -155,6 +156,8 @@ def _kept(columns: Sequence[TextColumn], cells: Sequence[Sequence[str]], width: 
         others = [i for i in kept if columns[i].kind != "name"]
         if len(others) <= 1:
             break
+        numbers = [i for i in others if columns[i].kind == "number"]
+        others = [i for i in others if numbers != [i]]  # a name without a number says nothing
         kept.remove(min(others, key=lambda i: (columns[i].importance, -i)))
     return kept
 

@@ -18,7 +18,17 @@ TRACE = FACTS / "torch_trace.json.gz"
 
 # A module may import modules of its own level and of those above it in this list.
 LEVELS = (
-    ("version", "core", "arrays", "communication", "flops", "number_formats", "frames", "json_types", "text_width"),
+    (
+        "version",
+        "core",
+        "arrays",
+        "communication",
+        "flops",
+        "number_formats",
+        "frames",
+        "json_types",
+        "text_width",
+    ),
     ("kernel_names", "text_tables"),
     ("inputs", "settings"),
     ("trace",),

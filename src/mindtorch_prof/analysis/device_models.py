@@ -16,7 +16,9 @@ from ..trace import Trace
 class Devices(TypedDict):
     """What is known of the devices of a trace."""
 
-    models: list[str]  # of the devices that the trace has work of, in their order; else of all that the file lists
+    models: list[
+        str
+    ]  # of the devices that the trace has work of, in their order; else of all that the file lists
     driver: str | None  # the driver's version, or the version of CUDA or HIP that it supports
     runtime: str | None
 

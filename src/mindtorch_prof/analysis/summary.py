@@ -124,7 +124,9 @@ class Summary(TypedDict):
     steps: Steps | None
     categories: list[Row]
     ops: list[Row]
-    ops_by_device_time: list[Row]  # by the device time of the work that they launched themselves; empty without a device
+    ops_by_device_time: list[
+        Row
+    ]  # by the device time of the work that they launched themselves; empty without a device
     kernels: list[Row]
     modules: list[Row]
     memory: PeakMemory | None

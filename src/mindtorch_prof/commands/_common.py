@@ -230,7 +230,8 @@ def _print_texts(
     unit = {key: units.get(key) or (COLUMNS[key].unit if key in COLUMNS else "") for key in keys}
     head = [titles.get(key) or (COLUMNS[key].title if key in COLUMNS else key) for key in keys]
     numbers = {
-        key: _is_number_column(unit[key], [row.get(key) for row in rows], key in (names or ())) for key in keys
+        key: _is_number_column(unit[key], [row.get(key) for row in rows], key in (names or ()))
+        for key in keys
     }
     cells = [[plain(formatted(row.get(key), unit[key])) for key in keys] for row in rows]
     if format == "md":

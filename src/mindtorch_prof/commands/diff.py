@@ -51,7 +51,20 @@ _TITLES = {
 }
 
 
-_LEAST_IMPORTANT = ("p", "noise", "what", "calls_a", "calls_b", "a", "b", "relative", "stack", "shape", "module", "delta")
+_LEAST_IMPORTANT = (
+    "p",
+    "noise",
+    "what",
+    "calls_a",
+    "calls_b",
+    "a",
+    "b",
+    "relative",
+    "stack",
+    "shape",
+    "module",
+    "delta",
+)
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -148,7 +161,16 @@ def _print_text(comparison: Diff, rows: Sequence[Row], options: argparse.Namespa
         shown = [_cells(row, comparison) for row in rows]
         keys = ["status", *comparison.by, "calls_a", "calls_b", *(["what"] if comparison.device else [])]
         keys += ["a", "b", "delta", "relative", "noise", "p"]
-        print_rows(shown, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES, names=comparison.by[:1], least_important=_LEAST_IMPORTANT)
+        print_rows(
+            shown,
+            options.format,
+            keys=keys,
+            top=options.top,
+            units=_UNITS,
+            titles=_TITLES,
+            names=comparison.by[:1],
+            least_important=_LEAST_IMPORTANT,
+        )
         if options.top and len(rows) > options.top:
             print(f"\n{len(rows) - options.top:,} more rows; --top 0 shows all")
     for note in comparison.notes:

@@ -73,5 +73,7 @@ def _explanation(fact: ColumnFact) -> str:
         lines.append(f"  aliases: {', '.join(fact.aliases)}")
     for title, text in (("meaning", fact.meaning), ("notes", fact.not_in_it)):
         if text:
-            lines += textwrap.wrap(f"{title}: {text}", min(width, 100), initial_indent="  ", subsequent_indent="    ")
+            lines += textwrap.wrap(
+                f"{title}: {text}", min(width, 100), initial_indent="  ", subsequent_indent="    "
+            )
     return "\n".join(lines) + "\n"

@@ -95,8 +95,6 @@ def _print_result(merged: Merged, format: str) -> None:
     print_rows(rows, format, units=units, titles=titles, least_important=("processes",))
     if format != "csv":
         size = os.path.getsize(merged.path) if os.path.isfile(merged.path) else 0
-        say(
-            f"\n{merged.path}: {merged.events:,} events from {len(merged.parts)} files; {size:,} bytes"
-        )
+        say(f"\n{merged.path}: {merged.events:,} events from {len(merged.parts)} files; {size:,} bytes")
         for note in (*merged.notes, *(n for part in merged.parts for n in part.notes)):
             say(f"note: {note}")

@@ -53,7 +53,16 @@ _TITLES = {
 }
 
 
-_LEAST_IMPORTANT = ("steps", "device_us", "slowest", "communication_us", "step_us", "exposed_us", "work_us", "behind")
+_LEAST_IMPORTANT = (
+    "steps",
+    "device_us",
+    "slowest",
+    "communication_us",
+    "step_us",
+    "exposed_us",
+    "work_us",
+    "behind",
+)
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +110,16 @@ def run(options: argparse.Namespace) -> int:
     keys = list(_KEYS) if named else ["label", *_KEYS[1:]]
     if not any(row["device_us"] for row in rows):
         keys.remove("device_us")
-    print_rows(rows, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES, names=keys[:1], least_important=_LEAST_IMPORTANT)
+    print_rows(
+        rows,
+        options.format,
+        keys=keys,
+        top=options.top,
+        units=_UNITS,
+        titles=_TITLES,
+        names=keys[:1],
+        least_important=_LEAST_IMPORTANT,
+    )
     print()
     if len(rows) > 1:
         slow = ", ".join(row.label for row in report.slow)

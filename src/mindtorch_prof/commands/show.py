@@ -129,7 +129,16 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
 
 
 # what a narrow terminal shows first, after the names and the column that the table is sorted by
-_MOST_IMPORTANT = ("count", "p50", "p95", "max", "min", "device_time_total", "cpu_time_total", "cpu_memory_usage")
+_MOST_IMPORTANT = (
+    "count",
+    "p50",
+    "p95",
+    "max",
+    "min",
+    "device_time_total",
+    "cpu_time_total",
+    "cpu_memory_usage",
+)
 
 
 def _least_important(keys: list[str], sort_by: str | None, options: argparse.Namespace) -> list[str]:
@@ -137,9 +146,14 @@ def _least_important(keys: list[str], sort_by: str | None, options: argparse.Nam
     if options.columns:
         return []
     share = (sort_by or "").replace("_time_total", "_share")
-    grouped = [key for key in keys if key in ("input_shapes", "stack", "module", "step", "thread", "category")]
+    grouped = [
+        key for key in keys if key in ("input_shapes", "stack", "module", "step", "thread", "category")
+    ]
     first = [sort_by, *grouped, share, *_MOST_IMPORTANT]
-    return [*(key for key in reversed(keys) if key not in first), *(key for key in reversed(first) if key in keys)]
+    return [
+        *(key for key in reversed(keys) if key not in first),
+        *(key for key in reversed(first) if key in keys),
+    ]
 
 
 def torch_table(results: Results, keys: list[str], sort_by: str | None, top: int) -> str:

@@ -59,6 +59,12 @@ def run(options: argparse.Namespace) -> int:
         keys=[key for key in sheet if key not in left_out],
         about={"file": options.file, "rows_in_all": sheet.n_rows, "health": health},
         note=f"Incomplete: {health}" if health else "",
-        least_important=("cpu_share", "cpu_time", "synthetic_count", "self_device_time_total", "device_share"),
+        least_important=(
+            "cpu_share",
+            "cpu_time",
+            "synthetic_count",
+            "self_device_time_total",
+            "device_share",
+        ),
     )
     return 0
