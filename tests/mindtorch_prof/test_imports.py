@@ -27,6 +27,7 @@ LEVELS = (
         "number_formats",
         "frames",
         "json_types",
+        "json_text",
         "text_width",
     ),
     ("kernel_names", "text_tables"),

@@ -15,7 +15,8 @@ import numpy as np
 import orjson
 
 from ..arrays import BoolArray, IntArray
-from ..json_types import JSONObject, JSONScalar, JSONValue
+from ..json_text import safe_end_bytes, spaced
+from ..json_types import JSONObject, JSONScalar
 from ..load import byte_source
 from ..load.byte_source import Limits, Source
 from ..load.errors import BrokenTraceError
@@ -352,8 +353,7 @@ class Writer:
         self._first = True
         self._last = {key: top[key] for key in last if key in top}
         head = {key: value for key, value in top.items() if key not in (*last, "traceEvents")}
-        # readers look for `"rank": 3` with the blank
-        lines = [f"  {_encoded(key)}: {_encoded(value)},\n" for key, value in head.items()]
+        lines = [f"  {spaced(key)}: {spaced(value)},\n" for key, value in head.items()]
         out.write(("{\n" + "".join(lines) + '  "traceEvents": [\n').encode())
 
     def write(self, events: list[RawEvent]) -> None:
@@ -363,21 +363,17 @@ class Writer:
         try:
             text = b",\n".join(map(orjson.dumps, events))
         except (TypeError, ValueError):  # a lone surrogate: the standard encoder escapes it
-            text = b",\n".join([_encoded(event).encode() for event in events])
+            text = b",\n".join([json.dumps(event).encode() for event in events])
         if not self._first:
             self._out.write(b",\n")
-        self._out.write(text)
+        self._out.write(safe_end_bytes(text))
         self._first = False
 
     def close(self, more: JSONObject | None = None) -> None:
         """Write the end, with keys that are known only now."""
         keys = {**(more or {}), **self._last}
-        last = "".join(f",\n  {_encoded(key)}: {_encoded(value)}" for key, value in keys.items())
+        last = "".join(f",\n  {spaced(key)}: {spaced(value)}" for key, value in keys.items())
         self._out.write(f"\n  ]{last}\n}}\n".encode())
-
-
-def _encoded(value: JSONValue | RawEvent) -> str:
-    return json.dumps(value)
 
 
 def valid_top(top: JSONObject) -> JSONObject:
