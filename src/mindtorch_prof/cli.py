@@ -44,6 +44,7 @@ _COMMANDS: tuple[str, ...] = (
     "check",
     "slice",
     "merge",
+    "redact",
     "ranks",
     "stacks",
     "convert",

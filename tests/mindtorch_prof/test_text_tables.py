@@ -58,7 +58,7 @@ def test_titles_are_broken_between_words() -> None:
 
 
 def test_without_a_width_everything_is_shown() -> None:
-    name = "void at::native::elementwise_kernel<4, at::native::FillFunctor<int>, at::detail::Array<char*, 1> >(int)"
+    name = "void at::native::elementwise_kernel<4, at::native::FillFunctor<int> >(int)"
     table = layout([TextColumn("Name", [name], "name"), TextColumn("n", ["1"], "number")], None)
     assert table.rows == [f"{name}  1"]
     assert table.left_out == []

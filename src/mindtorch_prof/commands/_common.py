@@ -78,6 +78,22 @@ def add_output(
         add_wide(parser)
 
 
+def add_keep_metadata(parser: argparse.ArgumentParser) -> None:
+    """Declare `--keep-metadata`, for commands that write files."""
+    parser.add_argument(
+        "--keep-metadata",
+        action="store_true",
+        help="keep environment variables, command lines and tokens in the metadata, which are left out otherwise",
+    )
+
+
+def say_left_out(keys: Sequence[str], *, file: TextIO | None = None) -> None:
+    """Say which keys of the metadata were left out of a file."""
+    if keys:
+        shown = ", ".join(keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "")
+        say(f"note: left out of the metadata: {shown}; --keep-metadata keeps it", file=file)
+
+
 def add_wide(parser: argparse.ArgumentParser) -> None:
     """Declare `--wide`, which `cli.main` obeys."""
     parser.add_argument(
@@ -112,6 +128,17 @@ def open_trace(path: str, options: argparse.Namespace) -> Loaded:
         raise CommandError(_sentence(path, error.strerror or error)) from error
     except ValueError as error:
         raise CommandError(_sentence(path, error)) from error
+
+
+def without_environment(loaded: Loaded, options: argparse.Namespace) -> Loaded:
+    """A trace without environments and secrets in its metadata, unless `--keep-metadata` was given; says what was left out."""
+    if options.keep_metadata:
+        return loaded
+    from ..rewrite.redact import trace_without_environment
+
+    trace, left_out = trace_without_environment(loaded.trace)
+    say_left_out(left_out, file=sys.stderr)
+    return loaded.with_trace(trace) if left_out else loaded
 
 
 @contextmanager

@@ -36,11 +36,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         default="events",
         help="the table to write to CSV and Parquet files (events)",
     )
+    _common.add_keep_metadata(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the file."""
-    loaded = _common.open_trace(options.file, options)
+    loaded = _common.without_environment(_common.open_trace(options.file, options), options)
     target = options.output or _stem(options.file) + EXPORTERS[options.to].suffix
     if target == "-":
         target = "/dev/stdout"

@@ -15,7 +15,19 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from ._common import CommandError, add_file, add_wide, plain, print_json, print_rows, progress, say, writing
+from ._common import (
+    CommandError,
+    add_file,
+    add_keep_metadata,
+    add_wide,
+    plain,
+    print_json,
+    print_rows,
+    progress,
+    say,
+    say_left_out,
+    writing,
+)
 
 if TYPE_CHECKING:
     from ..rewrite.merge import Merged
@@ -38,6 +50,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="format of the summary that is printed",
     )
     add_wide(parser)
+    add_keep_metadata(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
                 options.output,
                 strict=options.strict,
                 as_recorded=options.as_recorded,
+                keep_metadata=options.keep_metadata,
                 progress=bar,
             )
     except ValueError as error:
@@ -81,6 +95,7 @@ def _print_result(merged: Merged, format: str) -> None:
             "events": merged.events,
             "base_ns": merged.base_ns,
             "notes": list(merged.notes),
+            "left_out": list(merged.left_out),
         }
         print_json({**about, "rows": rows})
         return
@@ -98,3 +113,4 @@ def _print_result(merged: Merged, format: str) -> None:
         say(f"\n{merged.path}: {merged.events:,} events from {len(merged.parts)} files; {size:,} bytes")
         for note in (*merged.notes, *(n for part in merged.parts for n in part.notes)):
             say(f"note: {note}")
+        say_left_out(merged.left_out)

@@ -19,7 +19,17 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..number_formats import format_time
-from ._common import CommandError, add_file, plain, print_json, progress, say, writing
+from ._common import (
+    CommandError,
+    add_file,
+    add_keep_metadata,
+    plain,
+    print_json,
+    progress,
+    say,
+    say_left_out,
+    writing,
+)
 from ._options import number
 
 if TYPE_CHECKING:
@@ -81,6 +91,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("table", "json"), default="table", help="format of the summary that is printed"
     )
+    add_keep_metadata(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -108,6 +119,7 @@ def run(options: argparse.Namespace) -> int:
                 selection,
                 strict=options.strict,
                 as_recorded=options.as_recorded,
+                keep_metadata=options.keep_metadata,
                 progress=bar,
             )
     except ValueError as error:
@@ -129,6 +141,7 @@ def _print_result(result: Sliced, format: str) -> None:
                 "to_us": result.window_us[1],
                 "bytes": size,
                 "notes": list(result.notes),
+                "left_out": list(result.left_out),
             }
         )
         return
@@ -142,6 +155,7 @@ def _print_result(result: Sliced, format: str) -> None:
     )
     for note in result.notes:
         say(f"note: {note}", file=out)
+    say_left_out(result.left_out, file=out)
 
 
 def steps(text: str) -> tuple[tuple[int, int], ...]:

@@ -22,6 +22,7 @@ from ..load.byte_source import Limits, Source
 from ..load.errors import BrokenTraceError
 from ..load.json_slices import RawEvent, Slices, no_garbage_collection
 from ..load.synthetic_marks import mark_of
+from ..sensitive_data import without_environment
 from ..trace import SYNTHETIC
 
 Progress: TypeAlias = byte_source.Progress
@@ -374,6 +375,50 @@ class Writer:
         keys = {**(more or {}), **self._last}
         last = "".join(f",\n  {spaced(key)}: {spaced(value)}" for key, value in keys.items())
         self._out.write(f"\n  ]{last}\n}}\n".encode())
+
+
+class MetadataFilter:
+    """Leaves environments, command lines and secrets out of heads and of metadata events (`ph` M), and notes which keys went."""
+
+    def __init__(self, keep: bool) -> None:
+        """`keep`: leave everything as it is."""
+        self._keep = keep
+        self._left_out: dict[str, None] = {}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The keys that were left out."""
+        return tuple(self._left_out)
+
+    def top(self, top: JSONObject) -> JSONObject:
+        """The keys beside the events."""
+        if self._keep:
+            return top
+        kept, left_out = without_environment({k: v for k, v in top.items() if k != "traceEvents"})
+        self._left_out.update(dict.fromkeys(left_out))
+        return kept
+
+    def events(self, events: list[RawEvent]) -> list[RawEvent]:
+        """Events, with the arguments of metadata events changed in place."""
+        if self._keep:
+            return events
+        for event in events:
+            if event.get("ph") != "M":
+                continue
+            args = event.get("args")
+            if args.__class__ is dict and event.get("name") not in _NAMES_AND_ORDER:
+                name = str(event.get("name"))
+                kept, left_out = without_environment({name: args})
+                inner = kept.get(name)
+                event["args"] = inner if isinstance(inner, dict) else {}
+                self._left_out.update(dict.fromkeys(left_out))
+        return events
+
+
+# metadata events that viewers need, of which the arguments are names and numbers
+_NAMES_AND_ORDER = frozenset(
+    ("process_name", "process_labels", "process_sort_index", "thread_name", "thread_sort_index")
+)
 
 
 def valid_top(top: JSONObject) -> JSONObject:
