@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ def add_file(
     *,
     nargs: str | None = None,
     metavar: str | None = None,
-    help: str = "a trace file (.json or .json.gz), written by torch's profiler or by this one",
+    help: str = "a trace file (.json or .json.gz), written by torch's profiler or by this one, or a folder with one",
 ) -> None:
     """Declare a trace file to be read, and `--strict` and `--as-recorded`."""
     parser.add_argument(name, nargs=nargs, metavar=metavar or name.upper(), help=help)
@@ -117,10 +118,47 @@ def count(text: str) -> int:
 # ---------------------------------------------------------------------------------------------------- files
 
 
+def trace_file(path: str) -> str:
+    """The path of one trace: of a folder, the trace in it. A CommandError lists the traces of a folder that has several."""
+    if not os.path.isdir(path):
+        return path
+    traces = trace_files([path])
+    if len(traces) > 1:
+        names = [os.path.relpath(trace, path) for trace in traces]
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        raise CommandError(
+            plain(
+                f"{path}: a folder with {len(names)} traces; expected one of them: {', '.join(names[:8])}{more}"
+            )
+        )
+    return traces[0]
+
+
+def trace_files(paths: Sequence[str]) -> list[str]:
+    """The paths of traces, where those of folders are the traces in them; a CommandError for a path that does not exist."""
+    from ._folders import traces_in
+
+    files: list[str] = []
+    for path in paths:
+        if not os.path.exists(path):
+            raise CommandError(plain(f"{path}: No such file or directory"))
+        traces = traces_in(path) if os.path.isdir(path) else [path]
+        if not traces:
+            raise CommandError(
+                plain(
+                    f"{path}: a folder without traces; expected .json or .json.gz files of torch's profiler in it"
+                )
+            )
+        files += traces
+    return files
+
+
 def open_trace(path: str, options: argparse.Namespace) -> Loaded:
-    """Load a trace file as `--strict` and `--as-recorded` say; a CommandError of one sentence if it cannot be read."""
+    """Load a trace file, or the trace in a folder, as `--strict` and `--as-recorded` say; a CommandError of one sentence if it cannot be
+    read."""
     from ..load import load
 
+    path = trace_file(path)
     try:
         loaded = load(path, strict=options.strict)
         return loaded.as_recorded() if options.as_recorded else loaded
@@ -172,6 +210,35 @@ def progress(title: str) -> Iterator[Progress | None]:
             bar.update(task, completed=done, total=total)
 
         yield advance
+
+
+@contextmanager
+def phase(title: str) -> Iterator[None]:
+    """A bar on stderr while something runs whose end is not known, such as aggregating or writing; only if it takes a while and stderr is
+    a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from threading import Timer
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    parts = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*parts, console=Console(stderr=True), transient=True)
+    bar.add_task(title, total=None)
+    timer = Timer(_PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+_PATIENCE = 0.5  # seconds that pass without a bar
 
 
 # ---------------------------------------------------------------------------------------------------- printing

@@ -51,7 +51,9 @@ def run(options: argparse.Namespace) -> int:
     """Print the suggestions; the exit code is 1 if there are any."""
     from ..analysis.advice import advise
 
-    suggestions = advise(_common.open_trace(options.file, options), options.min_share)
+    loaded = _common.open_trace(options.file, options)
+    with _common.phase("looking for advice"):
+        suggestions = advise(loaded, options.min_share)
     shown = suggestions[: options.top or None]
     if options.format == "table":
         for advice in shown:

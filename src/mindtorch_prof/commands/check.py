@@ -22,7 +22,18 @@ from collections.abc import Sequence
 from ..analysis.baseline import Baseline, is_baseline, make_baseline, read_baseline, write_baseline
 from ..analysis.check import COUNTED, DEFAULT, FAIL, METRICS, CheckReport, Finding, check
 from ..analysis.repeats import BY, TIMES
-from ._common import CommandError, add_file, add_output, open_trace, plain, print_rows, say, writing
+from ._common import (
+    CommandError,
+    add_file,
+    add_output,
+    open_trace,
+    phase,
+    plain,
+    print_rows,
+    say,
+    trace_files,
+    writing,
+)
 from ._options import names, number, share
 
 _KEYS = ("verdict", "metric", "name", "detail", "before", "after", "change", "limit", "noise", "p")
@@ -92,12 +103,14 @@ def run(options: argparse.Namespace) -> int:
     if not options.baseline and not options.write_baseline:
         raise CommandError("no baseline; expected --baseline B, or --write-baseline B to write one")
     tolerance = _tolerance(options.tolerance)
+    options.files = trace_files(options.files)
     base = _open_baseline(options.baseline, options) if options.baseline else None
     by = options.by or (base.by if base is not None else ("op",))
     try:
         recordings = [open_trace(path, options) for path in options.files]
         use_steps = base is None or base.per == "step"
-        now = make_baseline(recordings, by, use_steps=use_steps, source=options.files[0])
+        with phase("aggregating"):
+            now = make_baseline(recordings, by, use_steps=use_steps, source=options.files[0])
         code = 0
         if base is not None:
             report = check(
@@ -129,7 +142,7 @@ def _open_baseline(paths: Sequence[str], options: argparse.Namespace) -> Baselin
             return read_baseline(paths[0])
         except (OSError, ValueError) as error:
             raise CommandError(plain(str(error))) from error
-    recordings = [open_trace(path, options) for path in paths]
+    recordings = [open_trace(path, options) for path in trace_files(paths)]
     try:
         return make_baseline(recordings, options.by or ("op",), source=paths[0])
     except ValueError as error:

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     if os.path.exists(target) and os.path.exists(options.file) and os.path.samefile(target, options.file):
         raise CommandError(f"{target}: is the input file; expected another name for -o")
     wanted = ExportOptions(table=options.table, name=os.path.basename(options.file))
-    with _common.writing(target):
+    with _common.writing(target), _common.phase(f"writing {os.path.basename(target)}"):
         try:
             EXPORTERS[options.to].write(loaded, target, wanted)
         except ImportError as error:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from ..analysis.diff import ADDED, GONE, SAME, Diff, Row, as_dict, diff
 from ..analysis.repeats import BY
 from ..number_formats import format_memory, format_time
-from ._common import CommandError, add_file, add_output, open_trace, print_rows, say
+from ._common import CommandError, add_file, add_output, open_trace, phase, print_rows, say
 from ._options import names, number, share
 
 _UNITS = {
@@ -107,9 +107,10 @@ def run(options: argparse.Namespace) -> int:
     """Print what differs."""
     a, b = (open_trace(path, options) for path in (options.a, options.b))
     try:
-        comparison = diff(
-            a, b, options.by, per=options.per, threshold=options.threshold, min_us=options.min_us
-        )
+        with phase("comparing"):
+            comparison = diff(
+                a, b, options.by, per=options.per, threshold=options.threshold, min_us=options.min_us
+            )
     except ValueError as error:
         raise CommandError(str(error)) from error
     rows = comparison.rows if options.all else comparison.findings

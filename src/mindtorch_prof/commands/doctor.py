@@ -29,7 +29,8 @@ def run(options: argparse.Namespace) -> int:
     from ..analysis.doctor import doctor
 
     loaded = _common.open_trace(options.file, options)
-    findings = doctor(loaded)
+    with _common.phase("checking"):
+        findings = doctor(loaded)
     unhealthy = any(finding.severity != "info" for finding in findings)
     if options.format == "table":
         for finding in findings[: options.top or None]:

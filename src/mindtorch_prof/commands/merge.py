@@ -26,6 +26,7 @@ from ._common import (
     progress,
     say,
     say_left_out,
+    trace_files,
     writing,
 )
 
@@ -57,9 +58,8 @@ def run(options: argparse.Namespace) -> int:
     """Write the merged file and print a summary of it."""
     from ..rewrite.merge import merge_traces
 
+    options.files = trace_files(options.files)
     for path in options.files:
-        if not os.path.exists(path):
-            raise CommandError(f"{path}: No such file or directory")
         if os.path.realpath(path) == os.path.realpath(options.output):
             raise CommandError(f"{path}: is also the output file; expected another name for -o")
     try:

@@ -12,10 +12,9 @@ example:
 from __future__ import annotations
 
 import argparse
-import os
 
 from ..number_formats import format_time
-from ._common import CommandError, add_file, add_output, plain, print_rows, progress, say
+from ._common import CommandError, add_file, add_output, plain, print_rows, progress, say, trace_files
 from ._options import share
 
 _KEYS = (
@@ -82,9 +81,7 @@ def run(options: argparse.Namespace) -> int:
     """Print one row per rank."""
     from ..fleet.ranks import rank_report
 
-    for path in options.files:
-        if not os.path.exists(path):
-            raise CommandError(f"{path}: No such file or directory")
+    options.files = trace_files(options.files)
     try:
         with progress(f"reading {len(options.files)} files") as bar:
             report = rank_report(

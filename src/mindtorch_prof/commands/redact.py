@@ -13,14 +13,17 @@ example:
 from __future__ import annotations
 
 import argparse
+import os
 
-from ._common import CommandError, print_json, progress, say, writing
+from ._common import CommandError, phase, plain, print_json, say, trace_files, writing
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `redact`."""
     parser.add_argument(
-        "file", metavar="FILE", help="a trace file (.json or .json.gz), or any other JSON file"
+        "file",
+        metavar="FILE",
+        help="a trace file (.json or .json.gz) or any other JSON file; of a folder, all traces in it",
     )
     parser.add_argument(
         "-o",
@@ -37,23 +40,34 @@ def run(options: argparse.Namespace) -> int:
     """Write the file and say how much was replaced."""
     from ..rewrite.redact import redact_file
 
-    target = options.output or options.file
-    try:
-        with open(options.file, "rb"), progress(f"redacting {options.file}"), writing(target):
-            result = redact_file(options.file, options.output)
-    except OSError as error:
-        raise CommandError(f"{options.file}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise CommandError(str(error)) from error
+    files = trace_files([options.file])
+    if options.output and len(files) > 1:
+        raise CommandError(f"{options.file}: a folder with {len(files)} traces; expected one file for -o")
+    results = []
+    for path in files:
+        if os.path.isdir(path):
+            raise CommandError(f"{path}: a folder of files; expected one of its JSON files")
+        try:
+            with writing(options.output or path), phase(f"redacting {os.path.basename(path)}"):
+                results.append(redact_file(path, options.output))
+        except ValueError as error:
+            raise CommandError(plain(str(error))) from error
     if options.format == "json":
-        print_json({"path": result.path, "replaced": dict(sorted(result.counts.items()))})
+        print_json(
+            {
+                "rows": [
+                    {"path": result.path, "replaced": dict(sorted(result.counts.items()))}
+                    for result in results
+                ]
+            }
+        )
         return 0
-    if not result.total:
-        say(f"{result.path}: nothing to redact")
-        return 0
-    parts = [f"{count:,} of kind {kind!r}" for kind, count in sorted(result.counts.items()) if count]
-    say(f"{result.path}: {result.total:,} texts replaced: {', '.join(parts)}")
-    say(
-        "note: names of ops, files and modules stay; read the file before you publish it if they are confidential"
-    )
+    for result in results:
+        parts = [f"{count:,} of kind {kind!r}" for kind, count in sorted(result.counts.items()) if count]
+        replaced = f"{result.total:,} texts replaced: {', '.join(parts)}" if parts else "nothing to redact"
+        say(f"{result.path}: {replaced}")
+    if any(result.total for result in results):
+        say(
+            "note: names of ops, files and modules stay; read the file before you publish it if they are confidential"
+        )
     return 0

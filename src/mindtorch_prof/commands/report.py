@@ -15,7 +15,16 @@ from __future__ import annotations
 import argparse
 import os
 
-from ._common import CommandError, add_file, add_keep_metadata, open_trace, say, without_environment, writing
+from ._common import (
+    CommandError,
+    add_file,
+    add_keep_metadata,
+    open_trace,
+    phase,
+    say,
+    without_environment,
+    writing,
+)
 
 _OUTPUT = "report.html"
 
@@ -46,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         if os.path.realpath(file) == os.path.realpath(options.output):
             raise CommandError(f"{options.output}: is the input file; expected another name for -o")
     first, *second = [without_environment(open_trace(file, options), options) for file in files]
-    with writing(options.output):
+    with writing(options.output), phase(f"writing {os.path.basename(options.output)}"):
         export_html(first, options.output, *second, max_events=options.max_events)
     size = os.path.getsize(options.output) if os.path.isfile(options.output) else 0
     say(f"The report is in {os.path.abspath(options.output)} ({size / 1e6:.1f} MB).")

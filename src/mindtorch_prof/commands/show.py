@@ -95,7 +95,8 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
     )
     totals: list[str] = []
     if options.format == "table" and simple and not extended:
-        text = torch_table(results, keys, sort_by, options.top)
+        with _common.phase("aggregating"):
+            text = torch_table(results, keys, sort_by, options.top)
         width = screen_width()
         lines = text.splitlines()
         if width is None or max(map(len, lines), default=0) <= width:
@@ -106,7 +107,8 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
     from ..analysis.groups import GroupError, groups
 
     try:
-        sheet = groups(results, keys if options.no_name else ["name", *keys], stats=options.stats)
+        with _common.phase("aggregating"):
+            sheet = groups(results, keys if options.no_name else ["name", *keys], stats=options.stats)
         if options.where:
             sheet = sheet.where(options.where)
         if sort_by:

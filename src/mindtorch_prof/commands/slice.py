@@ -28,6 +28,7 @@ from ._common import (
     progress,
     say,
     say_left_out,
+    trace_file,
     writing,
 )
 from ._options import number
@@ -109,6 +110,7 @@ def run(options: argparse.Namespace) -> int:
         min_us=options.min_us,
         drop=tuple(part for text in options.drop for part in text.split(",") if part),
     )
+    options.file = trace_file(options.file)
     if not os.path.exists(options.file):
         raise CommandError(f"{options.file}: No such file or directory")
     try:

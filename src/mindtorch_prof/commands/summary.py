@@ -27,7 +27,8 @@ def run(options: argparse.Namespace) -> int:
     from ..analysis.summary import PAGE, summary, summary_text
 
     loaded = _common.open_trace(options.file, options)
-    data = summary(loaded, top=options.top or 1 << 30)
+    with _common.phase("aggregating"):
+        data = summary(loaded, top=options.top or 1 << 30)
     if options.format == "json":
         _common.print_json(data)
     elif options.format == "csv":

@@ -48,9 +48,10 @@ def run(options: argparse.Namespace) -> int:
 
     loaded = _common.open_trace(options.file, options)
     calls: Calls = "all" if options.python else "none" if options.ops else "modules"
-    sheet = call_tree(
-        loaded, calls=calls, depth=options.depth, min_share=options.min, by_time=options.by_time
-    )
+    with _common.phase("aggregating"):
+        sheet = call_tree(
+            loaded, calls=calls, depth=options.depth, min_share=options.min, by_time=options.by_time
+        )
     health = loaded.health.line()
     left_out = ("tree",) if options.format in {"json", "csv"} else ("name", "depth")
     _common.print_rows(

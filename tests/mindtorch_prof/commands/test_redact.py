@@ -26,7 +26,9 @@ def test_redact_says_what_it_replaced(path: Path, printed: Callable[..., str]) -
     assert "'secret'" in text
     assert planted.leaks(path.read_text()) == []
     assert printed("redact", str(path)) == f"{path}: nothing to redact\n"
-    assert json.loads(printed("redact", str(path), "--format", "json")) == {"path": str(path), "replaced": {}}
+    assert json.loads(printed("redact", str(path), "--format", "json")) == {
+        "rows": [{"path": str(path), "replaced": {}}]
+    }
 
 
 def test_doctor_warns_of_secrets_until_they_are_gone(path: Path, printed: Callable[..., str]) -> None:
@@ -38,6 +40,14 @@ def test_doctor_warns_of_secrets_until_they_are_gone(path: Path, printed: Callab
     codes = [row["code"] for row in json.loads(printed("doctor", str(path), "--format", "json"))["rows"]]
     assert "secrets" not in codes
     assert "environment" not in codes
+
+
+def test_all_traces_of_a_folder_are_redacted(path: Path, printed: Callable[..., str]) -> None:
+    other = path.with_name("other.json")
+    other.write_text(path.read_text())
+    assert printed("redact", str(path.parent)).count("texts replaced") == 2
+    assert planted.leaks(path.read_text() + other.read_text()) == []
+    assert cli.main(["redact", str(path.parent), "-o", str(path.parent / "out.json")]) == 2
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
