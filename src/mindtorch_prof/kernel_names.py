@@ -4,7 +4,8 @@
     vectorized_elementwise<4, silu>
 
 A C++ name loses its return type, parameters, namespaces and those template arguments that do not say what the kernel does; a name of
-AMD's Tensile loses its tuning parameters. Other names (Triton, Ascend, NCCL, ops) stay. Where two names would look the same, both keep
+AMD's Tensile loses its tuning parameters, a step of the backward pass the namespace of the engine. Other names (Triton, Ascend, NCCL,
+ops) stay. Where two names would look the same, both keep
 more of what they have, until they differ.
 """
 
@@ -53,6 +54,7 @@ _PREFIX = re.compile(r"^CUDAFunctor(?:OnSelf|OnOther)?_")
 _SUFFIX = re.compile(
     r"(?:_kernel_cuda_impl|_kernel_cuda|_kernel_impl|_kernel|(?<=\w{8})Kernel|_functor|Functor|_cuda_out|_cuda)$"
 )
+_ENGINE = "autograd::engine::"  # before the names of the steps of the backward pass
 _TENSILE = re.compile(
     r"^(Cijk(?:_[A-Z][a-z]+){2,3}_[A-Z0-9]+?(?:_BH)?)_.*?(MT\d+x\d+x\d+)(?:_(MI\d+x\d+x\d+))?"
 )
@@ -66,6 +68,8 @@ def short_name(name: str, level: int = 0) -> str:
     """The short form of a kernel's name; any other name as it is. A higher level, up to 3, keeps more."""
     if level >= _LEVELS - 1:
         return name
+    if name.startswith(_ENGINE):
+        return name.removeprefix(_ENGINE)
     tensile = _TENSILE.match(name)
     if tensile:
         return "_".join(part for part in tensile.groups() if part) if level == 0 else name

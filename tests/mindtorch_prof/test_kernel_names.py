@@ -31,6 +31,7 @@ EXAMPLES = {
     "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x48x64_MI16x16x1_SN_LDSB1_AFC1_AFEM1_AFEM1_ASEM1_CLR1_CADS0_DTVA0": (
         "Cijk_Alik_Bljk_BBS_BH_MT256x48x64_MI16x16x1"
     ),
+    "autograd::engine::evaluate_function: ConvolutionBackward0": "evaluate_function: ConvolutionBackward0",
     "_ZN2ck16tensor_operation6device12_GLOBAL__N_149kernel_grouped_conv_fwd_multiple_abd_xdl_cshuffleINS_34GridwiseGemm": (
         "kernel_grouped_conv_fwd_multiple_abd_xdl_cshuffle"
     ),
@@ -38,7 +39,6 @@ EXAMPLES = {
 
 KEPT = [
     "aten::addmm",
-    "autograd::engine::evaluate_function: ConvolutionBackward0",
     "Memcpy DtoH (Device -> Pageable)",
     "Memset (Device)",
     "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",

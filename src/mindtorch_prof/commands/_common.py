@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..rewrite.raw_events import Progress
 
 FORMATS = ("table", "md", "json", "csv")
+_HINT = "--wide shows all columns, --format json has them"
 
 
 class CommandError(Exception):
@@ -256,6 +257,7 @@ def print_rows(
     note: str = "",
     names: Sequence[str] | None = None,
     least_important: Sequence[str] = (),
+    hint: str = _HINT,
 ) -> None:
     """Print rows in a format.
 
@@ -264,6 +266,7 @@ def print_rows(
 
     On a terminal that is too narrow, columns are left out: first those of `least_important` in this order, then the rightmost ones.
     names: the keys that are never left out and that shrink last (the column that is called name or the like, else the first texts).
+    hint: how to get the columns that were left out.
     """
     shown = list(rows[:top] if top else rows)
     wanted = list(keys) if keys is not None else list(rows[0]) if rows else []
@@ -276,7 +279,7 @@ def print_rows(
         writer.writerows([[_cell(row.get(key)) for key in wanted] for row in shown])
         sys.stdout.write(out.getvalue())
     else:
-        _print_texts(shown, wanted, format, units or {}, titles or {}, names, least_important)
+        _print_texts(shown, wanted, format, units or {}, titles or {}, names, least_important, hint)
         if note:
             say(f"\n{note}")
 
@@ -318,6 +321,7 @@ def _print_texts(
     titles: Mapping[str, str],
     names: Sequence[str] | None,
     least_important: Sequence[str],
+    hint: str,
 ) -> None:
     from ..analysis.columns import COLUMNS, formatted
 
@@ -342,7 +346,7 @@ def _print_texts(
         )
         for i, (key, title) in enumerate(zip(keys, head))
     ]
-    print_columns(columns)
+    print_columns(columns, hint)
 
 
 # Keys of names: the last to shrink on a narrow screen. Of other tables the first column of texts.
@@ -370,15 +374,16 @@ def _name_keys(keys: Sequence[str], numbers: Mapping[str, bool]) -> list[str]:
     return (known or [key for key in keys if not numbers[key]])[:1]
 
 
-def print_columns(columns: Sequence[TextColumn]) -> None:
-    """Print a table that fits the terminal, and below it which columns were left out; into a pipe, and with --wide, all of it."""
+def print_columns(columns: Sequence[TextColumn], hint: str = _HINT) -> None:
+    """Print a table that fits the terminal, and below it which columns were left out and how to get them (`hint`); into a pipe, and with
+    --wide, all of it."""
     table = layout(columns, screen_width())
     for line in table.head:
         print(emphasized(line))
     for line in table.rows:
         print(line)
     if table.left_out:
-        say(f"not shown: {', '.join(table.left_out)}; --wide shows all columns, --format json has them")
+        say(f"not shown: {', '.join(table.left_out)}; {hint}")
 
 
 def say(text: str, *, file: TextIO | None = None) -> None:

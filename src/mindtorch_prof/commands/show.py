@@ -127,6 +127,7 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
         about={"file": getattr(options, "file", None), "rows_in_all": sheet.n_rows, "health": health},
         note="\n".join(totals) if totals else f"Incomplete: {health}" if health else "",
         least_important=_least_important(list(sheet), sort_by, options),
+        **({"hint": options.hint} if hasattr(options, "hint") else {}),
     )
 
 
