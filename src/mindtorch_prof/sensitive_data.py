@@ -46,7 +46,7 @@ _USUAL_VARIABLES = frozenset(
     " CUDA_VERSION CONDA_PREFIX VIRTUAL_ENV SLURM_JOB_ID MASTER_ADDR RANK LOCAL_RANK WORLD_SIZE OMP_NUM_THREADS HF_HOME".split()
 )
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*|[a-z]+_proxy")
-_MANY = 6  # upper-case keys with texts that make an environment, even without a usual variable
+_MANY = 6  # upper-case keys with texts that make an environment together with one usual variable
 
 # tokens that are recognised by their form
 _TOKENS = (
@@ -102,7 +102,8 @@ def is_environment(value: object) -> bool:
         keys = [key for key, inner in value.items() if _VARIABLE.fullmatch(key) and isinstance(inner, str)]
         if len(keys) < 3 or len(keys) < 0.8 * len(value):
             return False
-        return len(keys) >= _MANY or len(_USUAL_VARIABLES.intersection(keys)) >= 2
+        usual = len(_USUAL_VARIABLES.intersection(keys))
+        return usual >= 2 or (usual == 1 and len(keys) >= _MANY)
     if isinstance(value, str):
         value = value.splitlines()
     if isinstance(value, list):

@@ -9,6 +9,7 @@ if anything differs.
 
 example:
   mindtorch-prof diff before.json.gz after.json.gz --by op,shape --top 20
+  mindtorch-prof diff before.json.gz after.json.gz --by kernel
   mindtorch-prof diff before.json.gz after.json.gz --as-recorded
 """
 
@@ -36,6 +37,7 @@ _UNITS = {
 _TITLES = {
     "status": "Change",
     "op": "Name",
+    "kernel": "Kernel",
     "shape": "Input Shapes",
     "stack": "Source Location",
     "module": "Module",
@@ -73,10 +75,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "b", help="the second trace: after")
     parser.add_argument(
         "--by",
-        type=names(BY),
+        type=names((*BY, "kernel")),
         default=("op",),
         metavar="WHAT",
-        help="what to group rows by: op, shape, stack, module, separated by commas (op)",
+        help="what to group rows by: op, shape, stack, module, separated by commas; or kernel (op)",
     )
     parser.add_argument(
         "--per",
