@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from .kernel_names import short_names
-from .text_width import cut, text_width
+from .text_width import cut_list, text_width
 
 GAP = 2  # blanks between columns
 _LEAST_NAME = 24  # characters that a name keeps as long as another column can be left out
@@ -120,7 +120,7 @@ def layout(columns: Sequence[TextColumn], width: int | None) -> Layout:
         if column.kind == "number"
         else _short_names(column.cells, w)
         if column.kind == "name"
-        else [cut(text, w) for text in column.cells]
+        else [cut_list(text, w) for text in column.cells]
         for column, w in zip(shown, widths)
     ]
     left_out = [column.title for i, column in enumerate(columns) if i not in kept]

@@ -23,6 +23,15 @@ def cut(text: str, width: int) -> str:
     return text if text_width(text) <= width else _beginning(text, max(width - 1, 0)).rstrip() + _ELLIPSIS
 
 
+def cut_list(text: str, width: int) -> str:
+    """`cut` that does not cut numbers: of a list of sizes or ids, the number that does not fit goes as a whole."""
+    short = cut(text, width)
+    kept = len(short) - 1
+    if short != text and text[kept - 1 : kept + 1].isdigit():
+        short = short[:-1].rstrip("0123456789.").rstrip(" ,([") + _ELLIPSIS
+    return short
+
+
 def cut_middle(text: str, width: int) -> str:
     """A text of at most `width` columns, with an ellipsis where its middle is missing."""
     if text_width(text) <= width:

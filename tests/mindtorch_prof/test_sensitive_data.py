@@ -51,6 +51,8 @@ def test_environments_are_known_by_their_variables() -> None:
     assert is_environment([f"{key}={value}" for key, value in planted.ENVIRONMENT.items()])
     assert not is_environment({"ph": "X", "cat": "cpu_op", "name": "aten::mm"})
     assert not is_environment({"RANK": 0, "WORLD_SIZE": 8, "STEP": 3})
+    release = "NAME ID PRETTY_NAME VERSION_ID VERSION ID_LIKE HOME_URL SUPPORT_URL".split()
+    assert not is_environment(dict.fromkeys(release, "Ubuntu"))
     assert not is_environment(["lr=0.1", "epochs=3", "seed=1"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindtorch_prof.text_width import cut, cut_middle, text_width
+from mindtorch_prof.text_width import cut, cut_list, cut_middle, text_width
 
 
 @pytest.mark.parametrize(("text", "width"), [("abc", 3), ("内核", 4), ("e\u0301", 1), ("…", 1), ("", 0)])
@@ -20,6 +20,12 @@ def test_cut_texts_are_never_wider_than_they_may_be(text: str, width: int) -> No
     for short in (cut(text, width), cut_middle(text, width)):
         assert text_width(short) <= width
         assert "…" in short
+
+
+def test_numbers_of_a_list_are_not_cut() -> None:
+    assert cut_list("[[16, 559, 1024], [1024]]", 13) == "[[16, 559…"
+    assert cut_list("59812, 10000001", 15) == "59812, 10000001"
+    assert cut_list("59812, 10000001", 12) == "59812…"
 
 
 def test_texts_that_fit_are_not_cut() -> None:

@@ -77,7 +77,7 @@ def _print(advice: Advice) -> None:
     for row in advice.evidence:
         where = f"  {row['where']}" if row["where"] else ""
         total = formatted(row["total_us"], "us")
-        print(_common.plain(f"  {total:>10}  {row['count']:>6,} x  {row['name']}{where}"))
+        _common.say(f"  {total:>10}  {row['count']:>6,} x  {row['name']}{where}")
     print()
 
 

@@ -236,7 +236,7 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
     better = sum(f.verdict != FAIL for f in report.findings)
     print()
     if better:
-        print(f"improved or removed: {better:,} (--write-baseline updates the baseline)")
+        say(f"improved or removed: {better:,} (--write-baseline updates the baseline)")
     for note in report.notes:
         say(f"note: {note}")
     print(f"FAILED: {len(shown):,} above the baseline" if shown else "ok: nothing above the baseline")
