@@ -10,6 +10,7 @@ SOURCE, TESTS = ROOT / "src" / "mindtorch_prof", ROOT / "tests" / "mindtorch_pro
 # Tests of the engine as a whole.
 OF_NO_MODULE = {
     "test_imports.py",  # which module imports which
+    "commands/test_screens.py",  # what all commands print in terminals of several widths
     "analysis/test_any_trace.py",  # all analyses of one random trace agree
 }
 SHORT = 40  # lines: a module up to this length may be tested through those that use it

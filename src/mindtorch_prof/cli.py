@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from . import core
 from .commands._common import CommandError
+from .commands._parser import HelpFormatter, Parser
+from .text_tables import show_everything
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ _COMMANDS: tuple[str, ...] = (
     "check",
     "slice",
     "merge",
+    "redact",
     "ranks",
     "device",
     "stacks",
@@ -88,11 +91,12 @@ def _own_command(name: str) -> Command:
 
 def make_parser(names: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of all sub-commands, or of some."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="mindtorch-prof",
-        description="Read and analyse traces of torch's profiler, and run programs under the profiler.",
+        description="Read and analyse traces of torch's profiler, and run programs under the profiler. "
+        "`mindtorch-prof FILE` is `mindtorch-prof summary FILE`.",
         epilog="example:\n  mindtorch-prof summary trace.json.gz",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=HelpFormatter,
     )
     parser.add_argument(
         "--version", action=_ShowVersion, nargs=0, help="show the version and the core that runs"
@@ -104,7 +108,7 @@ def make_parser(names: Sequence[str] = ()) -> argparse.ArgumentParser:
             name,
             help=text.split("\n", 1)[0].replace("%", "%%"),
             description=text,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=HelpFormatter,
         )
         module.prepare_parser(subparser)
         subparser.set_defaults(run=module.run)
@@ -119,13 +123,23 @@ class _ShowVersion(argparse.Action):
         parser.exit()
 
 
+def _is_trace(word: str) -> bool:
+    """Whether the first word of a command line is a file rather than a command: it exists, or has the name of a trace."""
+    if word.startswith("-") or word in _COMMANDS or word in plugins():
+        return False
+    return os.path.exists(word) or word.endswith((".json", ".json.gz", ".sqlite", ".db"))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one sub-command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments and _is_trace(arguments[0]):
+        arguments.insert(0, "summary")
     known = arguments[:1] if arguments and (arguments[0] in _COMMANDS or arguments[0] in plugins()) else ()
     options = make_parser(known).parse_args(arguments)
     try:
-        code: int = options.run(options)
+        with show_everything(getattr(options, "wide", False)):
+            code: int = options.run(options)
         sys.stdout.flush()
     except CommandError as error:
         print(f"mindtorch-prof: {error}", file=sys.stderr)

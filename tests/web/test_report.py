@@ -288,6 +288,50 @@ def test_kernels_have_their_own_rows_and_tracks(page: Browser, recorded: Recorde
     assert page.js("document.querySelector('[data-testid=arrow]').textContent") == "Kernel: gemm"
 
 
+GPU_TRACE = Path(__file__).parents[1] / "mindtorch_prof" / "commands" / "screens" / "traces" / "h100.json.gz"
+
+
+def test_a_gpu_trace_is_sorted_by_device_time_and_names_kernels_shortly(
+    page: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "gpu.html"
+    loaded = load(GPU_TRACE)
+    loaded.export_html(path)
+    full = next(name for name in loaded.trace.device.names if "flash_fwd_kernel" in name)
+    page.open(path)
+    panels = page.js("[...document.querySelectorAll('.grid h2')].map(e => e.textContent)")
+    assert panels.index("Kernels by device time") < panels.index("Operators by self CPU time")
+    buttons = page.js("[...document.querySelectorAll('table.top button')].map(e => [e.textContent, e.title])")
+    assert ["flash_fwd<Flash_fwd_kernel_traits>", full] in buttons
+    view(page, "operators")
+    times = page.js(
+        "[...document.querySelectorAll('thead th')].filter(e => e.ariaSort).map(e => e.textContent)"
+    )
+    assert times == ["Self CUDA▼"]
+    titles = page.js(
+        "[...document.querySelectorAll('.table-box tbody th')].map(e => [e.textContent, e.title])"
+    )
+    assert ["flash_fwd<Flash_fwd_kernel_traits>", full] in titles
+    page.type("input[type=search]", "flash_fwd<Flash")
+    page.wait("document.querySelectorAll('.table-box tbody tr').length === 1")
+    view(page, "flame", "canvas")
+    assert page.js("document.querySelector('.segments [data-value=device_ns]').ariaPressed") == "true"
+
+
+def test_notebooks_of_gpu_traces_begin_with_device_time(page: Browser, tmp_path: Path) -> None:
+    loaded = load(GPU_TRACE)
+    (tmp_path / "notebook.html").write_text(
+        f"<!doctype html><div id=app><table></table></div>{loaded.key_averages()._repr_html_()}"
+    )
+    page.open(tmp_path / "notebook.html")
+    (tmp_path / "inside.html").write_text(page.js("document.querySelector('iframe').srcdoc"))
+    page.open(tmp_path / "inside.html")
+    first = page.js("[...document.querySelectorAll('tbody th')].map(e => [e.textContent, e.title])")
+    rows = sorted(loaded.key_averages(), key=lambda row: -row.self_device_time_total)
+    assert [title for _, title in first[:5]] == [row.key for row in rows[:5]]
+    assert "elementwise<128, 4, Mul>" in [text for text, _ in first]
+
+
 def test_a_thinned_timeline_says_so(page: Browser, recorded: Recorded) -> None:
     page.open(recorded.thin, "#timeline")
     page.wait("document.querySelector('[data-testid=thinned]')")

@@ -9,13 +9,21 @@ export function spelled(name: string): string {
 }
 
 const short = new Map<string, string>();
+const kernels = new Map<string, string>();
 
-/** The same, cut to what fits a line. */
+/** Short forms of the names of kernels, which `label` shows from now on. Different names have different short forms. */
+export function rememberShortNames(names: Record<string, string> | undefined): void {
+  for (const [name, text] of Object.entries(names ?? {})) kernels.set(name, text);
+  short.clear();
+}
+
+/** A name as a line shows it: a kernel by its short form, and cut to what fits. `spelled` is the whole name, for titles and details. */
 export function label(name: string, most = 300): string {
   let text = short.get(name);
   if (text === undefined) {
-    text = spelled(name.slice(0, 300));
-    if (name.length > 300) text += "…";
+    const form = kernels.get(name) ?? name;
+    text = spelled(form.slice(0, 300));
+    if (form.length > 300) text += "…";
     short.set(name, text);
   }
   return text.length > most ? text.slice(0, most - 1) + "…" : text;

@@ -2,7 +2,7 @@
 import { render } from "preact";
 import { App } from "./app";
 import { block, traceCount, type Block } from "./data";
-import { spelled } from "./format";
+import { rememberShortNames, spelled } from "./format";
 
 async function start(): Promise<void> {
   const root = document.getElementById("app")!;
@@ -11,6 +11,7 @@ async function start(): Promise<void> {
     return;
   }
   const summaries = (await Promise.all(Array.from({ length: traceCount() }, (_, i) => block("summary", i)))) as Block[];
+  for (const summary of summaries) rememberShortNames(summary.values.short_names);
   if (summaries[0]!.values.views === "all") {
     document.title = summaries.map((s) => spelled(s.values.label).slice(0, 80)).join(" → ") + " – profile";
   }

@@ -1,14 +1,14 @@
 // The small table of notebooks: rows in; sorting by a click on a title and filtering while typing out. Runs alone in a frame.
 import { block, type Block } from "./data";
-import { bytes, count, flops, label, spelled, time } from "./format";
+import { bytes, count, flops, label, rememberShortNames, spelled, time } from "./format";
 import { Rows } from "./rows";
 
 const COLUMNS: [string, string, (n: number) => string][] = [
+  ["self_device_ns", "Self device", time],
+  ["device_ns", "Device total", time],
   ["self_ns", "Self CPU", time],
   ["total_ns", "CPU total", time],
   ["count", "Calls", count],
-  ["self_device_ns", "Self device", time],
-  ["device_ns", "Device total", time],
   ["self_memory", "Self CPU mem", bytes],
   ["flops", "FLOPs", flops],
 ];
@@ -23,6 +23,7 @@ function make<K extends keyof HTMLElementTagNameMap>(tag: K, text = "", into?: E
 function show(summary: Block): void {
   const root = document.getElementById("app")!;
   root.textContent = "";
+  rememberShortNames(summary.values.short_names);
   const rows = new Rows(summary, "name");
   const columns = COLUMNS.filter(([field]) => rows.has(field));
   const bar = make("div", "", root);
@@ -35,12 +36,12 @@ function show(summary: Block): void {
   const table = make("table", "", root);
   const head = make("tr", "", make("thead", "", table));
   const body = make("tbody", "", table);
-  let sort = { field: "self_ns", down: true };
+  let sort = { field: rows.has("self_device_ns") ? "self_device_ns" : "self_ns", down: true };
 
   const draw = () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     const sign = sort.down ? -1 : 1;
-    const found = Array.from({ length: rows.length }, (_, i) => i).filter((r) => words.every((w) => rows.name(r).toLowerCase().includes(w)));
+    const found = Array.from({ length: rows.length }, (_, i) => i).filter((r) => words.every((w) => `${rows.name(r)} ${label(rows.name(r))}`.toLowerCase().includes(w)));
     found.sort((a, b) =>
       sort.field === "name" ? sign * (rows.name(a) < rows.name(b) ? -1 : 1) : sign * (rows.get(sort.field, a) - rows.get(sort.field, b)) || a - b,
     );
@@ -50,7 +51,7 @@ function show(summary: Block): void {
       ...shown.map((r) => {
         const line = document.createElement("tr");
         const name = make("th", label(rows.name(r), 120), line);
-        name.title = label(rows.name(r));
+        name.title = spelled(rows.name(r));
         for (const [column, , text] of columns) make("td", text(rows.get(column, r)), line);
         return line;
       }),

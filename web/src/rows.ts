@@ -137,6 +137,9 @@ export function rowColumns(rows: Rows, device: string): TableColumn[] {
   };
   const whole = rows.sum("self_ns");
   const wholeDevice = rows.deviceTime;
+  add("self_device_ns", `Self ${unit}`, "self_device_ns", time, { bar: true });
+  add("self_device_share", `Self ${unit} %`, "self_device_ns", (n) => percent(n, wholeDevice), { of: wholeDevice });
+  add("device_ns", `${unit} total`, "device_ns", time, { bar: true });
   add("self_ns", "Self CPU", "self_ns", time, { bar: true, help: "Time in the operator itself, without the operators it calls" });
   add("self_share", "Self CPU %", "self_ns", (n) => percent(n, whole), { of: whole, help: "Share of the sum of all self times" });
   add("total_ns", "CPU total", "total_ns", time, { bar: true, help: "Time in the operator, including the operators it calls" });
@@ -144,9 +147,6 @@ export function rowColumns(rows: Rows, device: string): TableColumn[] {
   add("mean_ns", "CPU mean", "total_ns", time, { value: (r) => rows.mean(r) });
   add("count", "Calls", "count", count, { bar: true });
   add("synthetic", "Synthetic", "synthetic", count, { help: "Calls that torch shows inside others and that ran as part of one kernel: they have no time of their own" });
-  add("self_device_ns", `Self ${unit}`, "self_device_ns", time, { bar: true });
-  add("self_device_share", `Self ${unit} %`, "self_device_ns", (n) => percent(n, wholeDevice), { of: wholeDevice });
-  add("device_ns", `${unit} total`, "device_ns", time, { bar: true });
   add("min_ns", "Min", "min_ns", time);
   add("p50_ns", "Median", "p50_ns", time);
   add("p95_ns", "p95", "p95_ns", time, { help: "95th percentile of the durations" });

@@ -194,7 +194,7 @@ function cell(c: TableColumn, row: number, place: number) {
   const content = c.content ? c.content(row) : text;
   const Cell = place === 0 ? "th" : "td";
   return (
-    <Cell key={c.key} class={classes} scope={place === 0 ? "row" : undefined} title={c.number ? undefined : text}>
+    <Cell key={c.key} class={classes} scope={place === 0 ? "row" : undefined} title={c.number ? undefined : (c.exact ?? c.text)(row)}>
       {share !== undefined && share > 0.002 && (
         <span class="bar" aria-hidden="true" style={{ width: `calc(${Math.min(100, 100 * share).toFixed(2)}% - 6px)` }} />
       )}

@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..arrays import FloatArray
+from .kernel_repeats import BY_KERNEL, measure_kernels
 from .noise import (
     MIN_REPEATS,
     SINGLE_NOISE,
@@ -27,6 +29,9 @@ from .noise import (
 )
 from .recording import Recording, as_results
 from .repeats import TIMES, Key, Measured, measure
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 PER = ("auto", "step", "call", "total")
 ADDED, GONE, CALLS, WORK, SLOWER, FASTER, SAME = "added", "gone", "calls", "work", "slower", "faster", "same"
@@ -125,23 +130,31 @@ def diff(
 ) -> Diff:
     """Compare two recordings (profiles, Results or Traces).
 
-    by: "op" and any of "shape", "stack", "module"; per: "step", "call", "total", or "auto" (steps where both sides have them);
+    by: "op" and any of "shape", "stack", "module", or "kernel" alone; per: "step", "call", "total", or "auto" (steps where both sides have them);
     threshold, min_us: smaller changes in time are ignored; alpha: significance level of the rank test.
     """
     if per not in PER:
         raise ValueError(f"cannot compare per {per!r}; expected one of {', '.join(PER)}")
     results_a, results_b = as_results(a), as_results(b)
-    side_a, side_b = (measure(r, by, use_steps=per in ("auto", "step")) for r in (results_a, results_b))
+    if "kernel" in by and tuple(by) != BY_KERNEL:
+        raise ValueError("cannot group by kernel and something else; expected kernel alone")
+    side_a, side_b = (_measure(r, by, per in ("auto", "step")) for r in (results_a, results_b))
     if bool(side_a.steps) != bool(side_b.steps):
         if per == "step":
             raise ValueError(
                 f"the {'second' if side_a.steps else 'first'} trace has no steps (ProfilerStep#N); expected them for a comparison per step"
             )
-        side_a, side_b = (measure(r, by, use_steps=False) for r in (results_a, results_b))
+        side_a, side_b = (_measure(r, by, use_steps=False) for r in (results_a, results_b))
     elif per == "step" and not side_a.steps:
         raise ValueError("neither trace has steps (ProfilerStep#N); expected them for a comparison per step")
     chosen = "step" if side_a.steps else "call" if per == "call" else "total"
     return _diff(side_a, side_b, chosen, threshold, min_us, alpha)
+
+
+def _measure(results: Results, by: Sequence[str], use_steps: bool) -> Measured:
+    if tuple(by) == BY_KERNEL:
+        return measure_kernels(results, use_steps=use_steps)
+    return measure(results, by, use_steps=use_steps)
 
 
 def _diff(a: Measured, b: Measured, per: str, threshold: float, min_us: float, alpha: float) -> Diff:
@@ -149,7 +162,8 @@ def _diff(a: Measured, b: Measured, per: str, threshold: float, min_us: float, a
     samples = {metric: (a.samples(metric), b.samples(metric)) for metric in ("self_cpu", "self_device")}
     device = "device" in a.has or "device" in b.has
     flops = "flops" in a.has and "flops" in b.has
-    shift, scatter = common_shift(*_medians(samples["self_cpu"], a, b, min_us))
+    main = "self_device" if a.by == BY_KERNEL else "self_cpu"
+    shift, scatter = common_shift(*_medians(samples[main], a, b, min_us))
     judge = Judge(threshold, min_us, alpha, shift, scatter)
     rows = []
     for key in keys:
@@ -172,7 +186,7 @@ def _diff(a: Measured, b: Measured, per: str, threshold: float, min_us: float, a
         a.repeats,
         _totals(a, b, per),
         shift,
-        _noise_share(rows),
+        _noise_share(rows, main),
         device,
         tuple(notes),
     )
@@ -301,15 +315,19 @@ def _medians(
     return medians[long, 0], medians[long, 1]
 
 
-def _noise_share(rows: Sequence[Row]) -> float:
+def _noise_share(rows: Sequence[Row], metric: str) -> float:
     """The noise of a typical row as a share of its time; nan: nothing repeats."""
     return weighted_median(
-        (test.floor / min(test.a, test.b), row.self_cpu.a + row.self_cpu.b)
+        (test.floor / min(test.a, test.b), change.a + change.b)
         for row in rows
-        if (test := row.self_cpu.test) is not None
+        if (test := (change := _time(row, metric)).test) is not None
         and min(test.a, test.b) > 0
         and min(test.repeats) >= MIN_REPEATS
     )
+
+
+def _time(row: Row, metric: str) -> Change:
+    return row.self_device if metric == "self_device" else row.self_cpu
 
 
 def _notes(a: Measured, b: Measured, rows: Sequence[Row], per: str) -> list[str]:
@@ -317,7 +335,7 @@ def _notes(a: Measured, b: Measured, rows: Sequence[Row], per: str) -> list[str]
     for side, which in ((a, "first"), (b, "second")):
         if not side.steps and not len(side.keys):
             notes.append(f"the {which} trace has no events")
-        inside = int(side.totals["self_cpu"].sum())
+        inside = int(side.totals["self_device" if side.by == BY_KERNEL else "self_cpu"].sum())
         if side.outside_ns and side.outside_ns > 0.01 * (inside + side.outside_ns):
             share = side.outside_ns / (inside + side.outside_ns)
             notes.append(f"{share:.0%} of the {which} trace's time is outside of steps and is not compared")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..arrays import IntArray
+from ..sensitive_data import secrets_in
 from ..trace import NODE, Trace
 from ..tree import depths, parents, thread_slices
 from .figures import figures
@@ -51,7 +52,7 @@ def doctor(source: Recording) -> list[Finding]:
         ]
     if len(trace.device):
         findings += _device(results)
-    findings += [*_memory(trace), *_overhead(results)]
+    findings += [*_memory(trace), *_overhead(results), *_sensitive_metadata(trace)]
     order = {"error": 0, "warning": 1, "info": 2}
     return sorted(findings, key=lambda finding: order[finding.severity])
 
@@ -71,6 +72,24 @@ def _recorded_health(trace: Trace) -> list[Finding]:
     ]
     findings = [Finding(code, severity, n, f"{n:,} {text}") for code, severity, n, text in counters if n]
     return [*findings, *(Finding("note", "warning", 1, note) for note in health.notes)]
+
+
+def _sensitive_metadata(trace: Trace) -> list[Finding]:
+    """Secrets and environments in the file's metadata: whoever gets the file gets them too."""
+    secrets, environments = secrets_in({**trace.settings.metadata, **trace.settings.added_metadata})
+    advice = "`mindtorch-prof redact` removes them from the file"
+    findings = []
+    if secrets:
+        message = f"the metadata holds what looks like tokens or passwords; {advice}"
+        findings.append(Finding("secrets", "warning", len(secrets), message, _places(secrets)))
+    if environments:
+        message = f"the metadata holds environment variables or command lines; {advice}"
+        findings.append(Finding("environment", "info", len(environments), message, _places(environments)))
+    return findings
+
+
+def _places(paths: list[str]) -> str:
+    return ", ".join(paths[:3])
 
 
 def _empty(trace: Trace) -> list[Finding]:

@@ -318,6 +318,13 @@ def _measures(events: _Events, group: IntArray, count: int, outer: BoolArray | N
     if trace.settings.profile_memory or len(trace.memory):
         columns["cpu_memory_usage"] = total(events.of_cpu(results.tree.memory) * once).astype(np.int64)
         columns["self_cpu_memory_usage"] = total(events.of_cpu(results.shown_self_memory)).astype(np.int64)
+    if trace.memory.on_device.any():
+        columns["device_memory_usage"] = total(events.of_cpu(results.tree.device_memory) * once).astype(
+            np.int64
+        )
+        columns["self_device_memory_usage"] = total(events.of_cpu(results.shown_self_device_memory)).astype(
+            np.int64
+        )
     columns["count"] = calls
     if trace.n_synthetic:
         columns["synthetic_count"] = synthetic
@@ -367,12 +374,17 @@ def _with_memory_row(sheet: Sheet, results: Results) -> Sheet:
     loose = results.tree.loose
     if not len(loose):
         return sheet
-    nbytes = int(results.trace.memory.nbytes[loose].sum())
+    memory = results.trace.memory
+    on_device = memory.on_device[loose]
+    nbytes = int(memory.nbytes[loose][~on_device].sum())
+    device_nbytes = int(memory.nbytes[loose][on_device].sum())
     known: dict[str, object] = {
         "name": MEMORY_ROW,
         "count": len(loose),
         "cpu_memory_usage": nbytes,
         "self_cpu_memory_usage": nbytes,
+        "device_memory_usage": device_nbytes,
+        "self_device_memory_usage": device_nbytes,
         "input_shapes": [],
         "stack": [],
         "module": "",

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from ..text_tables import TextColumn, layout
+from ..trace import NODE, OP
 from .columns import formatted
+from .device_models import Devices, device_models, models_text
 from .doctor import doctor
 from .figures import Figures, MemoryFigures, figures
 from .groups import groups
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from ..torch_api.results import Results
 
 FORMAT_VERSION = 1
+PAGE = 120  # columns of a page that is not shown on a terminal
 _COPIES = ("copy",)
 _WAITS = (
     "Synchronize",
@@ -44,6 +48,9 @@ class Recorded(TypedDict):
     threads: int
     steps: int
     device: str | None
+    device_models: list[str]
+    driver: str | None  # of the device; None: the file does not say
+    device_runtime: str | None
     rank: int | None
     world_size: int | None
     has: list[str]
@@ -127,6 +134,9 @@ class Summary(TypedDict):
     steps: Steps | None
     categories: list[Row]
     ops: list[Row]
+    ops_by_device_time: list[
+        Row
+    ]  # by the device time of the work that they launched themselves; empty without a device
     kernels: list[Row]
     modules: list[Row]
     memory: PeakMemory | None
@@ -156,6 +166,7 @@ def summary(source: Recording, *, top: int = 10) -> Summary:
         "steps": _steps(steps),
         "categories": _rows(categories, "category", top, has_device),
         "ops": _rows(_ops(by_name), "name", top, False, "self_cpu_time_total"),
+        "ops_by_device_time": _rows(_device_ops(results, by_name), "name", top, True) if has_device else [],
         "kernels": _rows(_kernels(results, by_name), "name", top, True) if has_device else [],
         "modules": _rows(modules.sort(order), "module", min(top, 5), has_device)
         if modules.n_rows > 1
@@ -181,6 +192,7 @@ def looks_wrong(source: Recording) -> list[str]:
 def _recorded(results: Results, known: Figures) -> Recorded:
     trace = results.trace
     settings = trace.settings
+    devices = device_models(trace)
     recorded = {
         "shapes": bool((trace.inputs >= 0).any()),
         "stacks": bool((trace.stack >= 0).any()),
@@ -196,6 +208,9 @@ def _recorded(results: Results, known: Figures) -> Recorded:
         "threads": known.threads,
         "steps": known.steps,
         "device": settings.device,
+        "device_models": devices["models"],
+        "driver": devices["driver"],
+        "device_runtime": devices["runtime"],
         "rank": settings.rank,
         "world_size": settings.world_size,
         "has": [name for name, present in recorded.items() if present],
@@ -262,6 +277,14 @@ def _kernels(results: Results, by_name: Sheet) -> Sheet:
     names = set(results.trace.device.names)
     on_device = np.array([name in names for name in by_name["name"].tolist()], bool)
     return by_name.take(on_device & (by_name["cpu_time_total"] == 0)).sort("self_device_time_total")
+
+
+def _device_ops(results: Results, by_name: Sheet) -> Sheet:
+    """The rows of ops that launched device work: neither kernels nor annotations, which repeat the time of the ops in them."""
+    trace = results.trace
+    ops = {trace.names[i] for i in np.unique(trace.name[(trace.kind == OP) | (trace.kind == NODE)]).tolist()}
+    is_op = np.array([name in ops for name in by_name["name"].tolist()], bool)
+    return by_name.take(is_op & (by_name["self_device_time_total"] > 0)).sort("self_device_time_total")
 
 
 def _rows(sheet: Sheet, key: str, top: int, device: bool, also: str | None = None) -> list[Row]:
@@ -392,8 +415,8 @@ def _memory_growth(results: Results, steps: Sheet) -> list[str]:
 # ---------------------------------------------------------------------------------------------------- text
 
 
-def summary_text(data: Summary, *, markdown: bool = False) -> str:
-    """A summary as at most 60 lines of text."""
+def summary_text(data: Summary, *, markdown: bool = False, width: int | None = PAGE) -> str:
+    """A summary as at most 60 lines of text. width: of the terminal that its tables have to fit; None: full names."""
     head = "## " if markdown else ""
     bullet = "- " if markdown else "  "
     recorded, times, steps = data["recorded"], data["times"], data["steps"]
@@ -404,6 +427,13 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
         f"{_plural(recorded['events'], 'event')}{_left_out(recorded['synthetic_events'])} on {_plural(recorded['threads'], 'thread')}{where}; {_plural(recorded['steps'], 'step')}{rank}; "
         f"has {', '.join(recorded['has']) or 'times only'}"
     )
+    devices: Devices = {
+        "models": recorded["device_models"],
+        "driver": recorded["driver"],
+        "runtime": recorded["device_runtime"],
+    }
+    if recorded["device_events"] and models_text(devices):
+        lines.append(f"device: {models_text(devices)}")
     lines += ["", head + "Time"]
     lines.append(
         f"{bullet}span {_us(times['span_us'])}; CPU busy (running ops) {times['cpu_busy_share']:.1%}"
@@ -432,14 +462,18 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
             for part in memory["devices"]
             if part["peak_bytes"]
         ]
+    most = 5 if data["ops_by_device_time"] else 10
     for title, key, rows in (
         ("Categories", "category", data["categories"][:7]),
-        ("Ops by self CPU time", "name", data["ops"][:10]),
-        ("Kernels", "name", data["kernels"][:6]),
+        ("Ops by device time", "name", data["ops_by_device_time"][:7]),
+        ("Kernels", "name", data["kernels"][:7]),
+        ("Ops by self CPU time", "name", data["ops"][:most]),
         ("Modules", "module", data["modules"][:5]),
     ):
-        if rows:
-            lines += ["", head + title, *_table(rows, key, markdown)]
+        if rows and markdown:
+            lines += ["", head + title, *_markdown_table(rows, key)]
+        elif rows:
+            lines += ["", *_table(rows, key, title, width)]
     lines += ["", head + "What looks wrong"]
     wrong = data["looks_wrong"][:7]
     lines += [f"{bullet}{text}" for text in wrong] or [f"{bullet}nothing found"]
@@ -460,30 +494,42 @@ def _us(value: object) -> str:
     return formatted(value, "us")
 
 
-def _table(rows: list[Row], key: str, markdown: bool) -> list[str]:
-    titles = {"self_cpu_time_total": ("self CPU", "%"), "self_device_time_total": ("device", "% of device")}
-    used = {name: title for name, title in titles.items() if any(row.get(name) for row in rows)}
-    if markdown:
-        head = [key, "calls", *(text for title in used.values() for text in title)]
-        lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
-        return lines + ["| " + " | ".join(map(_markdown, _cells(row, key, used, 80))) + " |" for row in rows]
-    cells = [_cells(row, key, used, 48) for row in rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    aligned = [
-        [c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))] for row in cells
+_TITLES = {"self_cpu_time_total": ("self CPU", "%"), "self_device_time_total": ("device", "% of device")}
+
+
+def _used(rows: list[Row]) -> dict[str, tuple[str, str]]:
+    return {name: titles for name, titles in _TITLES.items() if any(row.get(name) for row in rows)}
+
+
+def _markdown_table(rows: list[Row], key: str) -> list[str]:
+    used = _used(rows)
+    head = [key, "calls", *(text for title in used.values() for text in title)]
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    return lines + ["| " + " | ".join(map(_markdown, _cells(row, key, used))) + " |" for row in rows]
+
+
+def _table(rows: list[Row], key: str, title: str, width: int | None) -> list[str]:
+    """A table with its title above the names."""
+    used = _used(rows)
+    cells = list(zip(*(_cells(row, key, used) for row in rows)))
+    importance = {"calls": -1, "self CPU": -2, "%": -3} if "self_device_time_total" in used else {}
+    columns = [TextColumn(title, [f"  {name}" for name in cells[0]], "name")]
+    heads = ["calls", *(text for titles in used.values() for text in titles)]
+    columns += [
+        TextColumn(text, values, "number", importance.get(text, 0)) for text, values in zip(heads, cells[1:])
     ]
-    return ["  " + "  ".join(row) for row in aligned]
+    page = layout(columns, width)
+    return [*page.head[:-1], *page.rows]
 
 
 def _markdown(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-def _cells(row: Row, key: str, used: Container[str], most: int) -> list[str]:
-    name = str(row[key]) or "(none)"
-    cells = [name if len(name) <= most else name[: most - 3] + "...", f"{row['count']:,}x"]
+def _cells(row: Row, key: str, used: Container[str]) -> list[str]:
+    cells = [str(row[key]) or "(none)", f"{row['count']:,}"]
     if "self_cpu_time_total" in used:
         cells += [_us(row["self_cpu_time_total"]), f"{row['self_cpu_share']:.1%}"]
     if "self_device_time_total" in used:
-        cells += [_us(row["self_device_time_total"]), f"{row['self_device_share']:.1%} of device"]
+        cells += [_us(row["self_device_time_total"]), f"{row['self_device_share']:.1%}"]
     return cells

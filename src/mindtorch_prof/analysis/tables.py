@@ -12,6 +12,7 @@ from ..arrays import Array, BoolArray, IntArray
 from ..steps import steps_of
 from ..trace import Trace
 from .categories import categories
+from .device_details import device_details
 from .figures import figures_table
 from .groups import backward_modules, device_times, groups, thread_text
 from .recording import Recording, as_results, listed_results
@@ -61,6 +62,9 @@ def events_table(source: Recording) -> Sheet:
     if len(trace.device):
         columns["self_device_time_total"] = own_device[rows] / 1000
         columns["device_time_total"] = device[rows] / 1000
+    if trace.memory.on_device.any():
+        columns["device_memory_usage"] = results.tree.device_memory[rows]
+        columns["self_device_memory_usage"] = results.shown_self_device_memory[rows]
     return Sheet(columns, len(rows))
 
 
@@ -89,7 +93,7 @@ def memory_table(source: Recording) -> Sheet:
 
 
 def device_table(source: Recording) -> Sheet:
-    """One row per kernel, copy, memset or annotation on a device."""
+    """One row per kernel, copy, memset or annotation on a device, with how it was launched and what it moved."""
     results = as_results(source)
     trace = results.trace
     device, origin = trace.device, trace.window_ns[0]
@@ -112,6 +116,7 @@ def device_table(source: Recording) -> Sheet:
             "launched_by": launched,
             "row": _or_none(device.op, device.op < 0),
             "step": _or_none(np.array([*steps, -1])[step], step < 0),
+            **device_details(device),
         },
         len(device),
     )

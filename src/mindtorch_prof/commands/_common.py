@@ -9,16 +9,21 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
+
+from ..text_tables import TextColumn, emphasized, layout, screen_width, wrapped
 
 if TYPE_CHECKING:
     from ..load.open_trace import Loaded
     from ..rewrite.raw_events import Progress
 
 FORMATS = ("table", "md", "json", "csv")
+_HINT = "--wide shows all columns, --format json has them"
 
 
 class CommandError(Exception):
@@ -38,7 +43,7 @@ def add_file(
     *,
     nargs: str | None = None,
     metavar: str | None = None,
-    help: str = "a trace file (.json or .json.gz), written by torch's profiler or by this one",
+    help: str = "a trace file (.json or .json.gz), written by torch's profiler or by this one, or a folder with one",
 ) -> None:
     """Declare a trace file to be read, and `--strict` and `--as-recorded`."""
     parser.add_argument(name, nargs=nargs, metavar=metavar or name.upper(), help=help)
@@ -71,6 +76,33 @@ def add_output(
             metavar="N",
             help=f"number of rows to show ({top or 'all'}); 0 shows all",
         )
+    if "table" in formats:
+        add_wide(parser)
+
+
+def add_keep_metadata(parser: argparse.ArgumentParser) -> None:
+    """Declare `--keep-metadata`, for commands that write files."""
+    parser.add_argument(
+        "--keep-metadata",
+        action="store_true",
+        help="keep environment variables, command lines and tokens in the metadata, which are left out otherwise",
+    )
+
+
+def say_left_out(keys: Sequence[str], *, file: TextIO | None = None) -> None:
+    """Say which keys of the metadata were left out of a file."""
+    if keys:
+        shown = ", ".join(keys[:5]) + (f" and {len(keys) - 5} more" if len(keys) > 5 else "")
+        say(f"note: left out of the metadata: {shown}; --keep-metadata keeps it", file=file)
+
+
+def add_wide(parser: argparse.ArgumentParser) -> None:
+    """Declare `--wide`, which `cli.main` obeys."""
+    parser.add_argument(
+        "--wide",
+        action="store_true",
+        help="all columns and full names, also on a terminal that is too narrow for them",
+    )
 
 
 def count(text: str) -> int:
@@ -87,10 +119,47 @@ def count(text: str) -> int:
 # ---------------------------------------------------------------------------------------------------- files
 
 
+def trace_file(path: str) -> str:
+    """The path of one trace: of a folder, the trace in it. A CommandError lists the traces of a folder that has several."""
+    if not os.path.isdir(path):
+        return path
+    traces = trace_files([path])
+    if len(traces) > 1:
+        names = [os.path.relpath(trace, path) for trace in traces]
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        raise CommandError(
+            plain(
+                f"{path}: a folder with {len(names)} traces; expected one of them: {', '.join(names[:8])}{more}"
+            )
+        )
+    return traces[0]
+
+
+def trace_files(paths: Sequence[str]) -> list[str]:
+    """The paths of traces, where those of folders are the traces in them; a CommandError for a path that does not exist."""
+    from ._folders import traces_in
+
+    files: list[str] = []
+    for path in paths:
+        if not os.path.exists(path):
+            raise CommandError(plain(f"{path}: No such file or directory"))
+        traces = traces_in(path) if os.path.isdir(path) else [path]
+        if not traces:
+            raise CommandError(
+                plain(
+                    f"{path}: a folder without traces; expected .json or .json.gz files of torch's profiler in it"
+                )
+            )
+        files += traces
+    return files
+
+
 def open_trace(path: str, options: argparse.Namespace) -> Loaded:
-    """Load a trace file as `--strict` and `--as-recorded` say; a CommandError of one sentence if it cannot be read."""
+    """Load a trace file, or the trace in a folder, as `--strict` and `--as-recorded` say; a CommandError of one sentence if it cannot be
+    read."""
     from ..load import load
 
+    path = trace_file(path)
     try:
         loaded = load(path, strict=options.strict)
         return loaded.as_recorded() if options.as_recorded else loaded
@@ -98,6 +167,17 @@ def open_trace(path: str, options: argparse.Namespace) -> Loaded:
         raise CommandError(_sentence(path, error.strerror or error)) from error
     except ValueError as error:
         raise CommandError(_sentence(path, error)) from error
+
+
+def without_environment(loaded: Loaded, options: argparse.Namespace) -> Loaded:
+    """A trace without environments and secrets in its metadata, unless `--keep-metadata` was given; says what was left out."""
+    if options.keep_metadata:
+        return loaded
+    from ..rewrite.redact import trace_without_environment
+
+    trace, left_out = trace_without_environment(loaded.trace)
+    say_left_out(left_out, file=sys.stderr)
+    return loaded.with_trace(trace) if left_out else loaded
 
 
 @contextmanager
@@ -133,6 +213,35 @@ def progress(title: str) -> Iterator[Progress | None]:
         yield advance
 
 
+@contextmanager
+def phase(title: str) -> Iterator[None]:
+    """A bar on stderr while something runs whose end is not known, such as aggregating or writing; only if it takes a while and stderr is
+    a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from threading import Timer
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    parts = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*parts, console=Console(stderr=True), transient=True)
+    bar.add_task(title, total=None)
+    timer = Timer(_PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+_PATIENCE = 0.5  # seconds that pass without a bar
+
+
 # ---------------------------------------------------------------------------------------------------- printing
 
 
@@ -146,11 +255,18 @@ def print_rows(
     units: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
     note: str = "",
+    names: Sequence[str] | None = None,
+    least_important: Sequence[str] = (),
+    hint: str = _HINT,
 ) -> None:
     """Print rows in a format.
 
     keys: the columns and their order (those of the first row); top: number of rows (0: all); about: further keys of the JSON object;
     units, titles: of keys that are not in `analysis.columns`, or instead of those; note: a line below a table.
+
+    On a terminal that is too narrow, columns are left out: first those of `least_important` in this order, then the rightmost ones.
+    names: the keys that are never left out and that shrink last (the column that is called name or the like, else the first texts).
+    hint: how to get the columns that were left out.
     """
     shown = list(rows[:top] if top else rows)
     wanted = list(keys) if keys is not None else list(rows[0]) if rows else []
@@ -163,9 +279,9 @@ def print_rows(
         writer.writerows([[_cell(row.get(key)) for key in wanted] for row in shown])
         sys.stdout.write(out.getvalue())
     else:
-        _print_texts(shown, wanted, format, units or {}, titles or {})
+        _print_texts(shown, wanted, format, units or {}, titles or {}, names, least_important, hint)
         if note:
-            print(f"\n{plain(note)}")
+            say(f"\n{note}")
 
 
 def print_json(value: object) -> None:
@@ -203,21 +319,76 @@ def _print_texts(
     format: str,
     units: Mapping[str, str],
     titles: Mapping[str, str],
+    names: Sequence[str] | None,
+    least_important: Sequence[str],
+    hint: str,
 ) -> None:
     from ..analysis.columns import COLUMNS, formatted
 
     unit = {key: units.get(key) or (COLUMNS[key].unit if key in COLUMNS else "") for key in keys}
     head = [titles.get(key) or (COLUMNS[key].title if key in COLUMNS else key) for key in keys]
-    right = [
-        unit[key] != "text" and any(isinstance(row.get(key), (int, float)) for row in rows) for key in keys
-    ]
+    numbers = {
+        key: _is_number_column(unit[key], [row.get(key) for row in rows], key in (names or ()))
+        for key in keys
+    }
     cells = [[plain(formatted(row.get(key), unit[key])) for key in keys] for row in rows]
     if format == "md":
-        print_markdown(head, cells, right)
-    elif sys.stdout.isatty():
-        _print_rich(head, cells, right)
-    else:
-        print_aligned(head, cells, right)
+        print_markdown(head, cells, [numbers[key] for key in keys])
+        return
+    name_keys = names if names is not None else _name_keys(keys, numbers)
+    order = [*least_important, *(key for key in _LEAST_IMPORTANT if key not in least_important)]
+    columns = [
+        TextColumn(
+            title,
+            [row[i] for row in cells],
+            "number" if numbers[key] else "name" if key in name_keys else "text",
+            order.index(key) - len(order) if key in order else 0,
+        )
+        for i, (key, title) in enumerate(zip(keys, head))
+    ]
+    print_columns(columns, hint)
+
+
+# Keys of names: the last to shrink on a narrow screen. Of other tables the first column of texts.
+_NAMES = ("tree", "name", "op", "kernel", "key", "label", "file", "module", "message")
+# Columns that a narrow screen does without first, whichever the table; commands may name others before them.
+_LEAST_IMPORTANT = (
+    "synthetic_count", "node_id", "std", "first", "min", "max", "self_cpu_memory_usage", "self_device_memory_usage", "cpu_share",
+    "device_time", "cpu_time", "flops", "aliases",
+)  # fmt: skip
+_NUMBER_TEXT = re.compile(r"[-+±]?[\d.,]+(e[-+]?\d+)?\s?(%|[num]?s|[KMGTP]?i?B|[KMGTP]?FLOPs?|x)?|new|")
+
+
+def _is_number_column(unit: str, values: Sequence[object], is_name: bool) -> bool:
+    """Whether a column holds numbers, or texts of numbers, which are never cut."""
+    if is_name:
+        return False
+    if unit != "text" and any(isinstance(value, (int, float)) for value in values):
+        return True
+    texts = [value for value in values if value is not None]
+    return any(texts) and all(isinstance(text, str) and _NUMBER_TEXT.fullmatch(text) for text in texts)
+
+
+def _name_keys(keys: Sequence[str], numbers: Mapping[str, bool]) -> list[str]:
+    known = [key for key in _NAMES if key in keys and not numbers[key]]
+    return (known or [key for key in keys if not numbers[key]])[:1]
+
+
+def print_columns(columns: Sequence[TextColumn], hint: str = _HINT) -> None:
+    """Print a table that fits the terminal, and below it which columns were left out and how to get them (`hint`); into a pipe, and with
+    --wide, all of it."""
+    table = layout(columns, screen_width())
+    for line in table.head:
+        print(emphasized(line))
+    for line in table.rows:
+        print(line)
+    if table.left_out:
+        say(f"not shown: {', '.join(table.left_out)}; {hint}")
+
+
+def say(text: str, *, file: TextIO | None = None) -> None:
+    """Print sentences: control characters in them are escaped, and lines that are wider than the terminal are broken between words."""
+    print(wrapped(plain(text, lines=True), screen_width()), file=file)
 
 
 def print_markdown(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
@@ -232,28 +403,6 @@ def _markdown(text: str) -> str:
     inner = text.lstrip(" ")
     indent = "\u00a0" * (len(text) - len(inner))  # of trees: Markdown would drop plain spaces
     return indent + inner.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-
-
-def print_aligned(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
-    """Print a table as plain text: columns are as wide as their widest cell, two spaces apart."""
-    widths = [max([len(title), *(len(row[i]) for row in cells)]) for i, title in enumerate(head)]
-    for row in [head, ["-" * width for width in widths], *cells]:
-        line = [text.rjust(w) if r else text.ljust(w) for text, w, r in zip(row, widths, right)]
-        print("  ".join(line).rstrip())
-
-
-def _print_rich(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
-    for title, r in zip(head, right):
-        table.add_column(Text(title), justify="right" if r else "left", no_wrap=bool(r), overflow="fold")
-    for row in cells:
-        table.add_row(*map(Text, row))
-    Console().print(table)
 
 
 _CONTROLS = {i: f"\\x{i:02x}" for i in [*range(32), *range(127, 160)]}

@@ -54,7 +54,9 @@ def run(options: argparse.Namespace) -> int:
     """Print the suggestions; the exit code is 1 if there are any."""
     from ..analysis.advice import advise
 
-    suggestions = advise(_common.open_trace(options.file, options), options.min_share)
+    loaded = _common.open_trace(options.file, options)
+    with _common.phase("looking for advice"):
+        suggestions = advise(loaded, options.min_share)
     shown = suggestions[: options.top or None]
     if options.format == "table":
         for advice in shown:
@@ -73,13 +75,13 @@ def _print(advice: Advice) -> None:
     from ..analysis.columns import formatted
 
     time = formatted(advice.at_stake_us, "us")
-    print(_common.plain(f"up to {advice.share:.0%} ({time}): {advice.message} [{advice.code}]"))
-    print(_common.plain(f"  next step: {advice.advice}"))
+    _common.say(f"up to {advice.share:.0%} ({time}): {advice.message} [{advice.code}]")
+    _common.say(f"  next step: {advice.advice}")
     for row in advice.evidence:
         where = f"  {row['where']}" if row["where"] else ""
         total = formatted(row["total_us"], "us")
         name = row["name"] if len(row["name"]) <= _NAME_WIDTH else row["name"][: _NAME_WIDTH - 3] + "..."
-        print(_common.plain(f"  {total:>10}  {row['count']:>6,} x  {name}{where}"))
+        _common.say(f"  {total:>10}  {row['count']:>6,} x  {name}{where}")
     print()
 
 

@@ -22,7 +22,18 @@ from collections.abc import Sequence
 from ..analysis.baseline import Baseline, is_baseline, make_baseline, read_baseline, write_baseline
 from ..analysis.check import COUNTED, DEFAULT, FAIL, METRICS, CheckReport, Finding, check
 from ..analysis.repeats import BY, TIMES
-from ._common import CommandError, add_file, add_output, open_trace, plain, print_rows, writing
+from ._common import (
+    CommandError,
+    add_file,
+    add_output,
+    open_trace,
+    phase,
+    plain,
+    print_rows,
+    say,
+    trace_files,
+    writing,
+)
 from ._options import names, number, share
 
 _KEYS = ("verdict", "metric", "name", "detail", "before", "after", "change", "limit", "noise", "p")
@@ -92,12 +103,14 @@ def run(options: argparse.Namespace) -> int:
     if not options.baseline and not options.write_baseline:
         raise CommandError("no baseline; expected --baseline B, or --write-baseline B to write one")
     tolerance = _tolerance(options.tolerance)
+    options.files = trace_files(options.files)
     base = _open_baseline(options.baseline, options) if options.baseline else None
     by = options.by or (base.by if base is not None else ("op",))
     try:
         recordings = [open_trace(path, options) for path in options.files]
         use_steps = base is None or base.per == "step"
-        now = make_baseline(recordings, by, use_steps=use_steps, source=options.files[0])
+        with phase("aggregating"):
+            now = make_baseline(recordings, by, use_steps=use_steps, source=options.files[0])
         code = 0
         if base is not None:
             report = check(
@@ -129,7 +142,7 @@ def _open_baseline(paths: Sequence[str], options: argparse.Namespace) -> Baselin
             return read_baseline(paths[0])
         except (OSError, ValueError) as error:
             raise CommandError(plain(str(error))) from error
-    recordings = [open_trace(path, options) for path in paths]
+    recordings = [open_trace(path, options) for path in trace_files(paths)]
     try:
         return make_baseline(recordings, options.by or ("op",), source=paths[0])
     except ValueError as error:
@@ -201,9 +214,9 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
             if title == "times" and report.repeats:
                 floor = "unknown" if math.isnan(report.floor) else f"{report.floor:.1%} of a typical row"
                 more = f" ({report.repeats}; noise floor {floor})"
-            print(f"{title}: {', '.join(parts)}{more}")
+            say(f"{title}: {', '.join(parts)}{more}")
     for metric, why in report.skipped.items():
-        print(f"not checked: {metric} ({why})")
+        say(f"not checked: {metric} ({why})")
     shown = [f for f in report.findings if f.verdict == FAIL]
     if shown:
         print()
@@ -216,15 +229,16 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
             top=options.top,
             titles=_TITLES,
             units=dict.fromkeys(keys, "text"),
+            least_important=("p", "noise", "limit", "verdict", "before", "after"),
         )
         if options.top and len(shown) > options.top:
             print(f"\n{len(shown) - options.top:,} more; --top 0 shows all")
     better = sum(f.verdict != FAIL for f in report.findings)
     print()
     if better:
-        print(f"improved or removed: {better:,} (--write-baseline updates the baseline)")
+        say(f"improved or removed: {better:,} (--write-baseline updates the baseline)")
     for note in report.notes:
-        print(f"note: {note}")
+        say(f"note: {note}")
     print(f"FAILED: {len(shown):,} above the baseline" if shown else "ok: nothing above the baseline")
 
 

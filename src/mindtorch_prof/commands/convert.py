@@ -36,18 +36,19 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         default="events",
         help="the table to write to CSV and Parquet files (events)",
     )
+    _common.add_keep_metadata(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the file."""
-    loaded = _common.open_trace(options.file, options)
+    loaded = _common.without_environment(_common.open_trace(options.file, options), options)
     target = options.output or _stem(options.file) + EXPORTERS[options.to].suffix
     if target == "-":
         target = "/dev/stdout"
     if os.path.exists(target) and os.path.exists(options.file) and os.path.samefile(target, options.file):
         raise CommandError(f"{target}: is the input file; expected another name for -o")
     wanted = ExportOptions(table=options.table, name=os.path.basename(options.file))
-    with _common.writing(target):
+    with _common.writing(target), _common.phase(f"writing {os.path.basename(target)}"):
         try:
             EXPORTERS[options.to].write(loaded, target, wanted)
         except ImportError as error:

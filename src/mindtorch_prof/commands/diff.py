@@ -9,6 +9,7 @@ if anything differs.
 
 example:
   mindtorch-prof diff before.json.gz after.json.gz --by op,shape --top 20
+  mindtorch-prof diff before.json.gz after.json.gz --by kernel
   mindtorch-prof diff before.json.gz after.json.gz --as-recorded
 """
 
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 from ..analysis.diff import ADDED, GONE, SAME, Diff, Row, as_dict, diff
 from ..analysis.repeats import BY
 from ..number_formats import format_memory, format_time
-from ._common import CommandError, add_file, add_output, open_trace, print_rows
+from ._common import CommandError, add_file, add_output, open_trace, phase, print_rows, say
 from ._options import names, number, share
 
 _UNITS = {
@@ -36,6 +37,7 @@ _UNITS = {
 _TITLES = {
     "status": "Change",
     "op": "Name",
+    "kernel": "Kernel",
     "shape": "Input Shapes",
     "stack": "Source Location",
     "module": "Module",
@@ -51,16 +53,32 @@ _TITLES = {
 }
 
 
+_LEAST_IMPORTANT = (
+    "p",
+    "noise",
+    "what",
+    "calls_a",
+    "calls_b",
+    "a",
+    "b",
+    "relative",
+    "stack",
+    "shape",
+    "module",
+    "delta",
+)
+
+
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `diff`."""
     add_file(parser, "a", help="the first trace: before")
     add_file(parser, "b", help="the second trace: after")
     parser.add_argument(
         "--by",
-        type=names(BY),
+        type=names((*BY, "kernel")),
         default=("op",),
         metavar="WHAT",
-        help="what to group rows by: op, shape, stack, module, separated by commas (op)",
+        help="what to group rows by: op, shape, stack, module, separated by commas; or kernel (op)",
     )
     parser.add_argument(
         "--per",
@@ -91,9 +109,10 @@ def run(options: argparse.Namespace) -> int:
     """Print what differs."""
     a, b = (open_trace(path, options) for path in (options.a, options.b))
     try:
-        comparison = diff(
-            a, b, options.by, per=options.per, threshold=options.threshold, min_us=options.min_us
-        )
+        with phase("comparing"):
+            comparison = diff(
+                a, b, options.by, per=options.per, threshold=options.threshold, min_us=options.min_us
+            )
     except ValueError as error:
         raise CommandError(str(error)) from error
     rows = comparison.rows if options.all else comparison.findings
@@ -135,9 +154,9 @@ def about(comparison: Diff, options: argparse.Namespace) -> dict[str, object]:
 
 
 def _print_text(comparison: Diff, rows: Sequence[Row], options: argparse.Namespace) -> None:
-    print(f"A: {options.a}\nB: {options.b}")
+    say(f"A: {options.a}\nB: {options.b}")
     for line in summary(comparison):
-        print(line)
+        say(line)
     print()
     if not rows:
         print("no differences")
@@ -145,11 +164,20 @@ def _print_text(comparison: Diff, rows: Sequence[Row], options: argparse.Namespa
         shown = [_cells(row, comparison) for row in rows]
         keys = ["status", *comparison.by, "calls_a", "calls_b", *(["what"] if comparison.device else [])]
         keys += ["a", "b", "delta", "relative", "noise", "p"]
-        print_rows(shown, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES)
+        print_rows(
+            shown,
+            options.format,
+            keys=keys,
+            top=options.top,
+            units=_UNITS,
+            titles=_TITLES,
+            names=comparison.by[:1],
+            least_important=_LEAST_IMPORTANT,
+        )
         if options.top and len(rows) > options.top:
             print(f"\n{len(rows) - options.top:,} more rows; --top 0 shows all")
     for note in comparison.notes:
-        print(f"\nnote: {note}" if note == comparison.notes[0] else f"note: {note}")
+        say(f"\nnote: {note}" if note == comparison.notes[0] else f"note: {note}")
 
 
 def summary(comparison: Diff) -> list[str]:

@@ -30,13 +30,14 @@ def run(options: argparse.Namespace) -> int:
     from ..analysis.figures import figures
 
     loaded = _common.open_trace(options.file, options)
-    findings = doctor(loaded)
-    known = figures(loaded)
+    with _common.phase("checking"):
+        findings = doctor(loaded)
+        known = figures(loaded)
     unhealthy = any(finding.severity != "info" for finding in findings)
     if options.format == "table":
         for finding in findings[: options.top or None]:
             where = f" (first: {finding.where})" if finding.where else ""
-            print(_common.plain(f"{finding.severity}: {finding.message}{where} [{finding.code}]"))
+            _common.say(f"{finding.severity}: {finding.message}{where} [{finding.code}]")
         on_device = f" and {known.device_events:,} device events" if known.device_events else ""
         verdict = "see above" if unhealthy else "complete and consistent"
         print(f"{known.events:,} events{on_device}: {verdict}")

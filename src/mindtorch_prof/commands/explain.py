@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 
 from ..analysis.columns import COLUMNS, ColumnFact, column_key
+from ..text_tables import screen_width
 from . import _common
 from ._common import CommandError
 
@@ -66,10 +67,13 @@ def _explanation(fact: ColumnFact) -> str:
         "number": "number",
         "text": "text",
     }
+    width = screen_width() or 100
     lines = [f"{fact.key} ({fact.title})", f"  unit: {units.get(fact.unit, fact.unit)}"]
     if fact.aliases:
         lines.append(f"  aliases: {', '.join(fact.aliases)}")
     for title, text in (("meaning", fact.meaning), ("notes", fact.not_in_it)):
         if text:
-            lines += textwrap.wrap(f"{title}: {text}", 100, initial_indent="  ", subsequent_indent="    ")
+            lines += textwrap.wrap(
+                f"{title}: {text}", min(width, 100), initial_indent="  ", subsequent_indent="    "
+            )
     return "\n".join(lines) + "\n"

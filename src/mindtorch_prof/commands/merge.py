@@ -15,7 +15,20 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from ._common import CommandError, add_file, plain, print_json, print_rows, progress, writing
+from ._common import (
+    CommandError,
+    add_file,
+    add_keep_metadata,
+    add_wide,
+    plain,
+    print_json,
+    print_rows,
+    progress,
+    say,
+    say_left_out,
+    trace_files,
+    writing,
+)
 
 if TYPE_CHECKING:
     from ..rewrite.merge import Merged
@@ -37,15 +50,16 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="format of the summary that is printed",
     )
+    add_wide(parser)
+    add_keep_metadata(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the merged file and print a summary of it."""
     from ..rewrite.merge import merge_traces
 
+    options.files = trace_files(options.files)
     for path in options.files:
-        if not os.path.exists(path):
-            raise CommandError(f"{path}: No such file or directory")
         if os.path.realpath(path) == os.path.realpath(options.output):
             raise CommandError(f"{path}: is also the output file; expected another name for -o")
     try:
@@ -55,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
                 options.output,
                 strict=options.strict,
                 as_recorded=options.as_recorded,
+                keep_metadata=options.keep_metadata,
                 progress=bar,
             )
     except ValueError as error:
@@ -80,6 +95,7 @@ def _print_result(merged: Merged, format: str) -> None:
             "events": merged.events,
             "base_ns": merged.base_ns,
             "notes": list(merged.notes),
+            "left_out": list(merged.left_out),
         }
         print_json({**about, "rows": rows})
         return
@@ -91,11 +107,10 @@ def _print_result(merged: Merged, format: str) -> None:
         "processes": "Processes",
         "shift_us": "Time shift",
     }
-    print_rows(rows, format, units=units, titles=titles)
+    print_rows(rows, format, units=units, titles=titles, least_important=("processes",))
     if format != "csv":
         size = os.path.getsize(merged.path) if os.path.isfile(merged.path) else 0
-        print(
-            f"\n{plain(merged.path)}: {merged.events:,} events from {len(merged.parts)} files; {size:,} bytes"
-        )
+        say(f"\n{merged.path}: {merged.events:,} events from {len(merged.parts)} files; {size:,} bytes")
         for note in (*merged.notes, *(n for part in merged.parts for n in part.notes)):
-            print(f"note: {plain(note)}")
+            say(f"note: {note}")
+        say_left_out(merged.left_out)

@@ -45,7 +45,8 @@ def run(options: argparse.Namespace) -> int:
 
     sql = sys.stdin.read() if options.sql == "-" else options.sql
     try:
-        answer = query(loaded, sql)
+        with _common.phase("querying"):
+            answer = query(loaded, sql)
     except (MissingPackageError, QueryError) as error:
         raise CommandError(str(error)) from error
     _common.print_rows(

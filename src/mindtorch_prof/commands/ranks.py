@@ -14,10 +14,9 @@ example:
 from __future__ import annotations
 
 import argparse
-import os
 
 from ..number_formats import format_time
-from ._common import CommandError, add_file, add_output, plain, print_rows, progress
+from ._common import CommandError, add_file, add_output, plain, print_rows, progress, say, trace_files
 from ._options import share
 
 _KEYS = (
@@ -55,6 +54,18 @@ _TITLES = {
 }
 
 
+_LEAST_IMPORTANT = (
+    "steps",
+    "device_us",
+    "slowest",
+    "communication_us",
+    "step_us",
+    "exposed_us",
+    "work_us",
+    "behind",
+)
+
+
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `ranks`."""
     add_file(parser, "files", nargs="+", metavar="FILE")
@@ -72,9 +83,7 @@ def run(options: argparse.Namespace) -> int:
     """Print one row per rank."""
     from ..fleet.ranks import rank_report
 
-    for path in options.files:
-        if not os.path.exists(path):
-            raise CommandError(f"{path}: No such file or directory")
+    options.files = trace_files(options.files)
     try:
         with progress(f"reading {len(options.files)} files") as bar:
             report = rank_report(
@@ -108,14 +117,23 @@ def run(options: argparse.Namespace) -> int:
     keys = list(_KEYS) if named else ["label", *_KEYS[1:]]
     if not any(row["device_us"] for row in rows):
         keys.remove("device_us")
-    print_rows(rows, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES)
+    print_rows(
+        rows,
+        options.format,
+        keys=keys,
+        top=options.top,
+        units=_UNITS,
+        titles=_TITLES,
+        names=keys[:1],
+        least_important=_LEAST_IMPORTANT,
+    )
     print()
     if report.refused:
         print(f"no verdict: {plain(report.refused)}")
     elif len(rows) > 1:
         slow = ", ".join(row.label for row in report.slow)
-        print(f"stragglers: {plain(slow)}" if slow else "no stragglers")
-        print(f"skew: the ranks start a step within {format_time(report.skew_us)} of each other")
+        say(f"stragglers: {slow}" if slow else "no stragglers")
+        say(f"skew: the ranks start a step within {format_time(report.skew_us)} of each other")
     for note in report.notes:
-        print(f"note: {plain(note)}")
+        say(f"note: {note}")
     return 0

@@ -15,7 +15,16 @@ from __future__ import annotations
 import argparse
 import os
 
-from ._common import CommandError, add_file, open_trace, writing
+from ._common import (
+    CommandError,
+    add_file,
+    add_keep_metadata,
+    open_trace,
+    phase,
+    say,
+    without_environment,
+    writing,
+)
 
 _OUTPUT = "report.html"
 
@@ -34,6 +43,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the most events that the timeline shows; of more, only the longest are kept (1,000,000)",
     )
+    add_keep_metadata(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,11 +54,11 @@ def run(options: argparse.Namespace) -> int:
     for file in files:
         if os.path.realpath(file) == os.path.realpath(options.output):
             raise CommandError(f"{options.output}: is the input file; expected another name for -o")
-    first, *second = [open_trace(file, options) for file in files]
-    with writing(options.output):
+    first, *second = [without_environment(open_trace(file, options), options) for file in files]
+    with writing(options.output), phase(f"writing {os.path.basename(options.output)}"):
         export_html(first, options.output, *second, max_events=options.max_events)
     size = os.path.getsize(options.output) if os.path.isfile(options.output) else 0
-    print(f"The report is in {os.path.abspath(options.output)} ({size / 1e6:.1f} MB).")
+    say(f"The report is in {os.path.abspath(options.output)} ({size / 1e6:.1f} MB).")
     return 0
 
 

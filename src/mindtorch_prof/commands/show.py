@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from ..text_tables import screen_width
 from . import _common
 from ._common import CommandError
 
@@ -92,14 +93,22 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
         or options.no_name
         or sort_by not in _TORCH_SORT_COLUMNS
     )
+    totals: list[str] = []
     if options.format == "table" and simple and not extended:
-        print_torch_table(results, keys, sort_by, options.top)
-        return
+        with _common.phase("aggregating"):
+            text = torch_table(results, keys, sort_by, options.top)
+        width = screen_width()
+        lines = text.splitlines()
+        if width is None or max(map(len, lines), default=0) <= width:
+            print(_common.plain(text, lines=True), end="")
+            return
+        totals = lines[max((i for i, line in enumerate(lines) if line.startswith("---")), default=-1) + 1 :]
     from ..analysis.conditions import WhereError
     from ..analysis.groups import GroupError, groups
 
     try:
-        sheet = groups(results, keys if options.no_name else ["name", *keys], stats=options.stats)
+        with _common.phase("aggregating"):
+            sheet = groups(results, keys if options.no_name else ["name", *keys], stats=options.stats)
         if options.where:
             sheet = sheet.where(options.where)
         if sort_by:
@@ -116,12 +125,42 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
         options.format,
         keys=list(sheet),
         about={"file": getattr(options, "file", None), "rows_in_all": sheet.n_rows, "health": health},
-        note=f"Incomplete: {health}" if health else "",
+        note="\n".join(totals) if totals else f"Incomplete: {health}" if health else "",
+        least_important=_least_important(list(sheet), sort_by, options),
+        **({"hint": options.hint} if hasattr(options, "hint") else {}),
     )
 
 
-def print_torch_table(results: Results, keys: list[str], sort_by: str | None, top: int) -> None:
-    """Print the table as torch does."""
+# what a narrow terminal shows first, after the names and the column that the table is sorted by
+_MOST_IMPORTANT = (
+    "count",
+    "p50",
+    "p95",
+    "max",
+    "min",
+    "device_time_total",
+    "cpu_time_total",
+    "cpu_memory_usage",
+)
+
+
+def _least_important(keys: list[str], sort_by: str | None, options: argparse.Namespace) -> list[str]:
+    """The columns in the order in which a terminal that is too narrow leaves them out; those that the user listed go last."""
+    if options.columns:
+        return []
+    share = (sort_by or "").replace("_time_total", "_share")
+    grouped = [
+        key for key in keys if key in ("input_shapes", "stack", "module", "step", "thread", "category")
+    ]
+    first = [sort_by, *grouped, share, *_MOST_IMPORTANT]
+    return [
+        *(key for key in reversed(keys) if key not in first),
+        *(key for key in reversed(first) if key in keys),
+    ]
+
+
+def torch_table(results: Results, keys: list[str], sort_by: str | None, top: int) -> str:
+    """The table as torch prints it."""
     from ..call_paths import STACK_DEPTH
 
     depth = 0
@@ -132,7 +171,7 @@ def print_torch_table(results: Results, keys: list[str], sort_by: str | None, to
                 raise CommandError(f"cannot group by {key!r}; expected stack:N with N of 1 or more")
             depth = int(number or STACK_DEPTH)
     averages = results.key_averages(any(key.startswith("shape") for key in keys), depth)
-    print(_common.plain(averages.table(sort_by=sort_by, row_limit=top or -1), lines=True), end="")
+    return averages.table(sort_by=sort_by, row_limit=top or -1)
 
 
 def sort_column(results: Results, wanted: str | None) -> str | None:

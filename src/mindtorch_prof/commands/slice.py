@@ -19,7 +19,18 @@ import sys
 from typing import TYPE_CHECKING
 
 from ..number_formats import format_time
-from ._common import CommandError, add_file, plain, print_json, progress, writing
+from ._common import (
+    CommandError,
+    add_file,
+    add_keep_metadata,
+    plain,
+    print_json,
+    progress,
+    say,
+    say_left_out,
+    trace_file,
+    writing,
+)
 from ._options import number
 
 if TYPE_CHECKING:
@@ -81,6 +92,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("table", "json"), default="table", help="format of the summary that is printed"
     )
+    add_keep_metadata(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -98,6 +110,7 @@ def run(options: argparse.Namespace) -> int:
         min_us=options.min_us,
         drop=tuple(part for text in options.drop for part in text.split(",") if part),
     )
+    options.file = trace_file(options.file)
     if not os.path.exists(options.file):
         raise CommandError(f"{options.file}: No such file or directory")
     try:
@@ -108,6 +121,7 @@ def run(options: argparse.Namespace) -> int:
                 selection,
                 strict=options.strict,
                 as_recorded=options.as_recorded,
+                keep_metadata=options.keep_metadata,
                 progress=bar,
             )
     except ValueError as error:
@@ -131,6 +145,7 @@ def _print_result(result: Sliced, format: str) -> None:
                 "kept_to_us": result.kept_us[1],
                 "bytes": size,
                 "notes": list(result.notes),
+                "left_out": list(result.left_out),
             }
         )
         return
@@ -141,13 +156,14 @@ def _print_result(result: Sliced, format: str) -> None:
         holds = f" (its events: {format_time(max(kept_low, 0))} to {format_time(max(kept_high, 0))})"
     cut = f", {result.clipped:,} clipped" if result.clipped else ""
     out = sys.stderr if result.path in ("/dev/stdout", "/dev/fd/1") else sys.stdout
-    print(
-        f"{plain(result.path)}: {result.kept:,} of {result.events:,} events{cut}; "
+    say(
+        f"{result.path}: {result.kept:,} of {result.events:,} events{cut}; "
         f"{format_time(max(low, 0))} to {format_time(max(high, 0))}{holds}; {size:,} bytes",
         file=out,
     )
     for note in result.notes:
-        print(f"note: {plain(note)}", file=out)
+        say(f"note: {note}", file=out)
+    say_left_out(result.left_out, file=out)
 
 
 def steps(text: str) -> tuple[tuple[int, int], ...]:

@@ -45,9 +45,9 @@ def run(options: argparse.Namespace) -> int:
             f"{options.file}: has no Python stacks (record with with_stack=True); --by ops uses the ops as frames"
         )
     assert by in FRAMES
-    text = "".join(
-        f"{line} {value}\n" for line, value in folded(loaded, by=by, device=options.metric == "device")
-    )
+    with _common.phase("aggregating"):
+        stacks = folded(loaded, by=by, device=options.metric == "device")
+        text = "".join(f"{line} {value}\n" for line, value in stacks)
     if options.output == "-":
         sys.stdout.write(text)
         return 0

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..text_tables import screen_width
 from . import _common
 
 
@@ -23,16 +24,18 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the page."""
-    from ..analysis.summary import summary, summary_text
+    from ..analysis.summary import PAGE, summary, summary_text
 
     loaded = _common.open_trace(options.file, options)
-    data = summary(loaded, top=options.top or 1 << 30)
+    with _common.phase("aggregating"):
+        data = summary(loaded, top=options.top or 1 << 30)
     if options.format == "json":
         _common.print_json(data)
     elif options.format == "csv":
         parts = (
             ("categories", "category", data["categories"]),
             ("ops", "name", data["ops"]),
+            ("ops_by_device_time", "name", data["ops_by_device_time"]),
             ("kernels", "name", data["kernels"]),
             ("modules", "module", data["modules"]),
         )
@@ -44,5 +47,8 @@ def run(options: argparse.Namespace) -> int:
         keys = ["part", "name", "count", "self_cpu_time_total", "self_cpu_share", "self_device_time_total"]
         _common.print_rows(rows, "csv", keys=keys)
     else:
-        print(_common.plain(summary_text(data, markdown=options.format == "md"), lines=True), end="")
+        markdown = options.format == "md"
+        width = None if options.wide else screen_width() or PAGE
+        page = summary_text(data, markdown=markdown, width=width)
+        print(_common.plain(page, lines=True), end="") if markdown else _common.say(page.rstrip("\n"))
     return 0

@@ -48,9 +48,10 @@ def run(options: argparse.Namespace) -> int:
 
     loaded = _common.open_trace(options.file, options)
     calls: Calls = "all" if options.python else "none" if options.ops else "modules"
-    sheet = call_tree(
-        loaded, calls=calls, depth=options.depth, min_share=options.min, by_time=options.by_time
-    )
+    with _common.phase("aggregating"):
+        sheet = call_tree(
+            loaded, calls=calls, depth=options.depth, min_share=options.min, by_time=options.by_time
+        )
     health = loaded.health.line()
     left_out = ("tree",) if options.format in {"json", "csv"} else ("name", "depth")
     _common.print_rows(
@@ -59,5 +60,12 @@ def run(options: argparse.Namespace) -> int:
         keys=[key for key in sheet if key not in left_out],
         about={"file": options.file, "rows_in_all": sheet.n_rows, "health": health},
         note=f"Incomplete: {health}" if health else "",
+        least_important=(
+            "cpu_share",
+            "cpu_time",
+            "synthetic_count",
+            "self_device_time_total",
+            "device_share",
+        ),
     )
     return 0

@@ -7,7 +7,6 @@ digits column by column. That takes a fifth of the time of encoding one dict per
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING
@@ -18,6 +17,7 @@ import orjson
 from ..arrays import Array, IntArray
 from ..files import open_for_export
 from ..forward_backward import forward_backward
+from ..json_text import encode, spaced
 from ..settings import EVENT_COST
 from ..trace import ALLOCATES, ANNOTATION, RUNTIME, SYNTHETIC, Trace
 from ..tree import thread_slices
@@ -67,14 +67,6 @@ def write(
     out.write(b'\n  ],\n  "traceName": ' + encode(name).encode() + b"\n}\n")
 
 
-def encode(value: object) -> str:
-    """A value as JSON text; a lone surrogate in a string, which orjson rejects, is escaped."""
-    try:
-        return orjson.dumps(value).decode()
-    except (TypeError, ValueError):
-        return json.dumps(value)
-
-
 def _head(trace: Trace, metadata: dict[str, object], base: int) -> bytes:
     import socket  # takes 5 ms, and only writing a trace needs it
 
@@ -91,8 +83,7 @@ def _head(trace: Trace, metadata: dict[str, object], base: int) -> bytes:
     head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
     head["displayTimeUnit"] = "ms"
     head["baseTimeNanoseconds"] = base
-    # some readers search for `"rank": 3`, with the space
-    lines = [f"  {json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in head.items()]
+    lines = [f"  {spaced(key)}: {spaced(_finite(value))}" for key, value in head.items()]
     return ("{\n" + ",\n".join(lines) + ',\n  "traceEvents": [\n').encode()
 
 

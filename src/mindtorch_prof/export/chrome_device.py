@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import orjson
 
 from ..arrays import IntArray
+from ..json_text import encode as _text
 from ..trace import (
     DEVICE_ANNOTATION,
     DEVICE_COPY,
@@ -150,7 +150,3 @@ def memory_device(index: int) -> str:
 
 def _us(nanoseconds: int) -> str:
     return f"{nanoseconds // 1000}.{nanoseconds % 1000:03d}"
-
-
-def _text(value: object) -> str:
-    return orjson.dumps(value).decode()

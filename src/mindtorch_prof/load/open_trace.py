@@ -52,7 +52,11 @@ class Loaded(LibraryCalls, FinishedRecording):
 
     def as_recorded(self) -> Loaded:
         """The same without synthetic events, which torch shows inside others and which ran as part of one kernel: only what ran."""
-        return type(self)(as_recorded(self.trace), self._python_functions, self._forward_stacks)
+        return self.with_trace(as_recorded(self.trace))
+
+    def with_trace(self, trace: Trace) -> Loaded:
+        """The same view of another trace."""
+        return type(self)(trace, self._python_functions, self._forward_stacks)
 
 
 def opened(

@@ -20,6 +20,7 @@ from .raw_events import (
     DEVICE_CATEGORIES,
     NONE,
     Head,
+    MetadataFilter,
     Progress,
     ThreadKey,
     Writer,
@@ -71,6 +72,7 @@ class Merged:
     parts: tuple[Part, ...]
     base_ns: int
     notes: tuple[str, ...] = field(default=())
+    left_out: tuple[str, ...] = ()  # keys of metadata that hold an environment or a secret
 
     @property
     def events(self) -> int:
@@ -83,9 +85,11 @@ def merge_traces(
     *,
     strict: bool = False,
     as_recorded: bool = False,
+    keep_metadata: bool = False,
     progress: Progress | None = None,
 ) -> Merged:
-    """Write one trace with the events of several files, each of which may be a rank of one job. as_recorded: without synthetic events."""
+    """Write one trace with the events of several files, each of which may be a rank of one job. as_recorded: without synthetic events.
+    keep_metadata: with environments, command lines and tokens in the files' metadata."""
     files = [os.fspath(path) for path in paths]
     if not files:
         raise ValueError("no files to merge; expected one or more")
@@ -101,7 +105,8 @@ def merge_traces(
     parts: list[Part] = []
     # the numbers of devices stand in the head, so they are assigned first
     devices = [device for place, head in enumerate(heads) for device in _devices(head, numbers, place)]
-    tops = [head.top for head in heads]
+    metadata = MetadataFilter(keep_metadata)
+    tops = [metadata.top(head.top) for head in heads]
     with open_for_export(out) as file:
         # the pids of each file are known at its end only: the list of ranks is written after the events
         top = _merged_top(tops, devices, base, os.fspath(out))
@@ -111,7 +116,7 @@ def merge_traces(
             rewriter = _Rewriter(numbers, bases[place] - base, labels[place], place)
             head = Head()
             for events in batches(path, head, strict=strict, as_recorded=as_recorded, progress=progress):
-                writer.write(rewriter.rewrite(events))
+                writer.write(rewriter.rewrite(metadata.events(events)))
             writer.write(rewriter.missing_names())
             numbers.end()
             parts.append(
@@ -126,7 +131,7 @@ def merge_traces(
                 )
             )
         writer.close({"merged": [_entry(part, top) for part, top in zip(parts, tops)]})
-    return Merged(os.fspath(out), tuple(parts), base, tuple(notes))
+    return Merged(os.fspath(out), tuple(parts), base, tuple(notes), metadata.left_out)
 
 
 # ---------------------------------------------------------------------------------------------------- heads

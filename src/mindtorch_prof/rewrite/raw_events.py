@@ -15,12 +15,14 @@ import numpy as np
 import orjson
 
 from ..arrays import BoolArray, IntArray
-from ..json_types import JSONObject, JSONScalar, JSONValue
+from ..json_text import safe_end_bytes, spaced
+from ..json_types import JSONObject, JSONScalar
 from ..load import byte_source
 from ..load.byte_source import Limits, Source
 from ..load.errors import BrokenTraceError
 from ..load.json_slices import RawEvent, Slices, no_garbage_collection
 from ..load.synthetic_marks import mark_of
+from ..sensitive_data import without_environment
 from ..trace import SYNTHETIC
 
 Progress: TypeAlias = byte_source.Progress
@@ -352,8 +354,7 @@ class Writer:
         self._first = True
         self._last = {key: top[key] for key in last if key in top}
         head = {key: value for key, value in top.items() if key not in (*last, "traceEvents")}
-        # readers look for `"rank": 3` with the blank
-        lines = [f"  {_encoded(key)}: {_encoded(value)},\n" for key, value in head.items()]
+        lines = [f"  {spaced(key)}: {spaced(value)},\n" for key, value in head.items()]
         out.write(("{\n" + "".join(lines) + '  "traceEvents": [\n').encode())
 
     def write(self, events: list[RawEvent]) -> None:
@@ -363,21 +364,61 @@ class Writer:
         try:
             text = b",\n".join(map(orjson.dumps, events))
         except (TypeError, ValueError):  # a lone surrogate: the standard encoder escapes it
-            text = b",\n".join([_encoded(event).encode() for event in events])
+            text = b",\n".join([json.dumps(event).encode() for event in events])
         if not self._first:
             self._out.write(b",\n")
-        self._out.write(text)
+        self._out.write(safe_end_bytes(text))
         self._first = False
 
     def close(self, more: JSONObject | None = None) -> None:
         """Write the end, with keys that are known only now."""
         keys = {**(more or {}), **self._last}
-        last = "".join(f",\n  {_encoded(key)}: {_encoded(value)}" for key, value in keys.items())
+        last = "".join(f",\n  {spaced(key)}: {spaced(value)}" for key, value in keys.items())
         self._out.write(f"\n  ]{last}\n}}\n".encode())
 
 
-def _encoded(value: JSONValue | RawEvent) -> str:
-    return json.dumps(value)
+class MetadataFilter:
+    """Leaves environments, command lines and secrets out of heads and of metadata events (`ph` M), and notes which keys went."""
+
+    def __init__(self, keep: bool) -> None:
+        """`keep`: leave everything as it is."""
+        self._keep = keep
+        self._left_out: dict[str, None] = {}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The keys that were left out."""
+        return tuple(self._left_out)
+
+    def top(self, top: JSONObject) -> JSONObject:
+        """The keys beside the events."""
+        if self._keep:
+            return top
+        kept, left_out = without_environment({k: v for k, v in top.items() if k != "traceEvents"})
+        self._left_out.update(dict.fromkeys(left_out))
+        return kept
+
+    def events(self, events: list[RawEvent]) -> list[RawEvent]:
+        """Events, with the arguments of metadata events changed in place."""
+        if self._keep:
+            return events
+        for event in events:
+            if event.get("ph") != "M":
+                continue
+            args = event.get("args")
+            if args.__class__ is dict and event.get("name") not in _NAMES_AND_ORDER:
+                name = str(event.get("name"))
+                kept, left_out = without_environment({name: args})
+                inner = kept.get(name)
+                event["args"] = inner if isinstance(inner, dict) else {}
+                self._left_out.update(dict.fromkeys(left_out))
+        return events
+
+
+# metadata events that viewers need, of which the arguments are names and numbers
+_NAMES_AND_ORDER = frozenset(
+    ("process_name", "process_labels", "process_sort_index", "thread_name", "thread_sort_index")
+)
 
 
 def valid_top(top: JSONObject) -> JSONObject:

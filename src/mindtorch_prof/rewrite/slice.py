@@ -31,6 +31,7 @@ from .raw_events import (
     NONE,
     EventColumns,
     Head,
+    MetadataFilter,
     Progress,
     ThreadKey,
     Writer,
@@ -76,10 +77,9 @@ class Sliced:
     # since the source's beginning: the range of time that was asked for, within the source; if none was, that of the kept events
     window_us: tuple[float, float]
     notes: tuple[str, ...] = field(default=())
-    kept_us: tuple[float, float] = (
-        0.0,
-        0.0,
-    )  # of the kept events: device work may run after the call that launched it
+    # of the kept events: device work may run after the call that launched it
+    kept_us: tuple[float, float] = (0.0, 0.0)
+    left_out: tuple[str, ...] = ()  # keys of metadata that hold an environment or a secret
 
 
 class NothingLeftError(ValueError):
@@ -93,10 +93,11 @@ def slice_trace(
     *,
     strict: bool = False,
     as_recorded: bool = False,
+    keep_metadata: bool = False,
     progress: Progress | None = None,
 ) -> Sliced:
     """Write the events of a trace that a selection keeps: of a file (a path), or of a profile that has stopped. as_recorded: without
-    synthetic events."""
+    synthetic events. keep_metadata: with environments, command lines and tokens in the metadata of a file."""
     if not isinstance(source, (str, os.PathLike)):
         return _slice_recording(recorded_results(source) if as_recorded else source, out, selection)
     path: str = os.fspath(source)
@@ -104,21 +105,31 @@ def slice_trace(
     plan = _plan(columns, selection, path)
     head = Head()
     written = 0
+    metadata = MetadataFilter(keep_metadata)
     with open_for_export(out) as file:
-        writer = Writer(file, valid_top(columns.head.top))
+        writer = Writer(file, valid_top(metadata.top(columns.head.top)))
         place = 0
         for events in batches(path, head, as_recorded=as_recorded):
             part = plan.keep[place : place + len(events)]
             plan.edit(events, place)
             kept = [event for event, stays in zip(events, part.tolist()) if stays]
-            writer.write(kept)
+            writer.write(metadata.events(kept))
             written += len(kept)
             place += len(events)
             if progress is not None:
                 progress(place, len(columns))
         writer.close()
     notes = tuple(columns.head.notes)
-    return Sliced(os.fspath(out), len(columns), written, plan.clipped, plan.window_us, notes, plan.kept_us)
+    return Sliced(
+        os.fspath(out),
+        len(columns),
+        written,
+        plan.clipped,
+        plan.window_us,
+        notes,
+        plan.kept_us,
+        metadata.left_out,
+    )
 
 
 def _slice_recording(source: Recording, out: str | os.PathLike[str], selection: Selection) -> Sliced:
@@ -128,7 +139,7 @@ def _slice_recording(source: Recording, out: str | os.PathLike[str], selection: 
     with tempfile.TemporaryDirectory() as folder:
         whole = os.path.join(folder, "whole.json")
         export_chrome_trace(results.trace, whole)
-        return slice_trace(whole, out, selection)
+        return slice_trace(whole, out, selection, keep_metadata=True)
 
 
 # ---------------------------------------------------------------------------------------------------- deciding

@@ -10,6 +10,7 @@ import html
 import io
 from typing import TYPE_CHECKING
 
+from .enums import DeviceType
 from .event_list import E, EventList
 from .function_events import FunctionEventAvg
 
@@ -34,14 +35,19 @@ def results_table(results: Results) -> str:
 
 
 def _interactive(rows: EventList[E]) -> str:
-    from ..export.html.operators import add_rows
+    from ..export.html.operators import add_rows, short_kernel_names
     from ..export.html.pack import Block
     from ..export.html.page import write_page
 
     block = Block()
     health = "" if rows._results is None else rows._results.trace.health.line()
     averages = [row for row in rows if isinstance(row, FunctionEventAvg)]
-    block.values = {"groups": {"name": add_rows(block, "name", averages)}, "health": health}
+    on_device = [str(row.key) for row in averages if row.device_type != DeviceType.CPU]
+    block.values = {
+        "groups": {"name": add_rows(block, "name", averages)},
+        "health": health,
+        "short_names": short_kernel_names(on_device),
+    }
     page = io.BytesIO()
     write_page(page, {"summary-0": block}, {}, page="table.html")
     height = min(420, 70 + _ROW_HEIGHT * len(rows))
@@ -49,7 +55,9 @@ def _interactive(rows: EventList[E]) -> str:
         f'<iframe sandbox="allow-scripts" title="Profile" style="{_STYLE.format(height=height)}" '
         f'srcdoc="{html.escape(page.getvalue().decode(), quote=True)}"></iframe>'
     )
-    text = rows.table(sort_by="self_cpu_time_total", row_limit=_MOST_ROWS)
+    busy = any(row.self_device_time_total > 0 for row in averages)
+    sort_by = "self_device_time_total" if busy else "self_cpu_time_total"
+    text = rows.table(sort_by=sort_by, row_limit=_MOST_ROWS)
     return f"{frame}<details><summary>As text</summary>{_text(text)}</details>"
 
 

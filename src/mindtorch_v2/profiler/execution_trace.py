@@ -18,6 +18,7 @@ from typing import IO, Any
 import numpy as np
 import orjson
 
+from mindtorch_prof.json_text import safe_ends
 from mindtorch_prof.trace import Trace
 from mindtorch_prof.tree import thread_slices
 
@@ -521,9 +522,9 @@ _NUMBERED = {"contiguous_format": "0", "long": "4"}
 
 def _quoted(text: str) -> str:
     try:
-        return orjson.dumps(text).decode()
+        return safe_ends(orjson.dumps(text).decode())
     except orjson.JSONEncodeError:  # half of a surrogate pair
-        return orjson.dumps(text.encode("utf-8", "replace").decode()).decode()
+        return safe_ends(orjson.dumps(text.encode("utf-8", "replace").decode()).decode())
 
 
 def _values(values: tuple) -> str:

@@ -21,6 +21,7 @@ from mindtorch_prof.torch_api.function_events import FunctionEvent
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import OP, Trace
 
+from .. import _common_ops
 from .. import _recording_hooks as hooks
 from .experimental_config import ProfilerConfig, _ExperimentalConfig
 from .record.own_cost import own_cost
@@ -177,6 +178,7 @@ class profile(EventAnswers):
                     event_metadata=bool(self.experimental_config.expose_kineto_event_metadata),
                 )
             )
+            _common_ops.prepare()  # so that the recording does not measure how ops are compiled
             self._recorder.own_cost = own_cost(self._recorder)
         self._recorder.trace_id = self.trace_id
         self._stats.profiler_prepare_call_duration_us = (time.perf_counter_ns() - began) // 1000

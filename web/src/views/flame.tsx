@@ -6,6 +6,7 @@ import { theme } from "../colours";
 import type { Block, Column } from "../data";
 import { bytes, count, flops, label, percent, spelled, time } from "../format";
 import { Empty, Facts, matcher, Search, Segments } from "../parts";
+import { onDevice } from "../rows";
 import { useBlock, useStore } from "../store";
 
 const ROW = 20;
@@ -44,10 +45,12 @@ class Tree {
     const lists: number[][] = Array.from({ length: n }, () => []);
     const values = this.get(metric);
     const own = metric === "calls"; // calls of a caller are not the sum of its children's: the widths are
+    const category = this.get("category");
     for (let i = 1; i < n; i++) {
       this.parent[i] = above[i - 1]!;
       this.depth[i] = this.depth[this.parent[i]!]! + 1;
-      this.value[i] = values[i - 1]!;
+      // kernels and copies have device time only: they are no calls of the program
+      this.value[i] = own && onDevice(category[i - 1]!) ? 0 : values[i - 1]!;
       lists[this.parent[i]!]!.push(i);
     }
     for (let i = n - 1; i > 0; i--) {
@@ -98,7 +101,7 @@ function Graph({ block, device }: { block: Block; trace: number; device: string 
   const store = useStore();
   const sources = Object.keys(block.values.trees);
   const [source, setSource] = useState("calls");
-  const [metric, setMetric] = useState("total_ns");
+  const [metric, setMetric] = useState((block.values.trees.calls.metrics as string[]).includes("device_ns") ? "device_ns" : "total_ns");
   const [query, setQuery] = useState(store.wanted?.name ?? "");
   const [zoom, setZoom] = useState(0);
   const [chosen, setChosen] = useState<number | null>(null);
@@ -291,7 +294,7 @@ function Tip(props: { tree: Tree; node: number; x: number; y: number; format: (n
   const top = props.y + 110 > window.innerHeight ? props.y - 90 : props.y + 16;
   return (
     <div class="tip" style={{ left: `${Math.max(4, left)}px`, top: `${top}px` }} aria-hidden="true">
-      <b>{label(tree.name(node), 160)}</b>
+      <b>{spelled(tree.name(node).slice(0, 400))}</b>
       <div>{`${props.format(tree.value[node]!)} · ${percent(tree.value[node]!, tree.value[0]!)}`}</div>
       {node > 0 && <div class="muted">{`self ${time(tree.field("self_ns", node))} · ${count(tree.field("calls", node))} calls`}</div>}
     </div>

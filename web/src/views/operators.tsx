@@ -38,10 +38,10 @@ export function Operators({ trace, summary }: ViewProps) {
   const all = useMemo(() => withDots(rowColumns(rows, summary.values.device), rows), [rows]);
   const columns = all.filter((c) => !hidden.has(c.key));
   const texts = useMemo(
-    () => Array.from({ length: rows.length }, (_, r) => `${rows.name(r)} ${[rows.detail(r)].flat().join(" ")}`.toLowerCase()),
+    () => Array.from({ length: rows.length }, (_, r) => `${rows.name(r)} ${label(rows.name(r))} ${[rows.detail(r)].flat().join(" ")}`.toLowerCase()),
     [rows],
   );
-  const order = sort ?? { key: rows.has("self_device_ns") && rows.sum("self_device_ns") > rows.sum("self_ns") ? "self_device_ns" : "self_ns", down: true };
+  const order = sort ?? { key: rows.has("self_device_ns") ? "self_device_ns" : "self_ns", down: true };
   const visible = useMemo(() => {
     const test = matcher(query);
     const place = (r: number) => where === "all" || (where === "device") === onDevice(rows.get("category", r));

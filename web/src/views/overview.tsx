@@ -1,7 +1,7 @@
 // Overview: where the time went, in one look.
 import type { ViewProps } from "../app";
 import { SHARE_KINDS } from "../colours";
-import { bytes, count, label, median, percent, plural, time } from "../format";
+import { bytes, count, label, median, percent, plural, spelled, time } from "../format";
 import { Facts, Panel } from "../parts";
 import { onDevice, Rows } from "../rows";
 import { useStore } from "../store";
@@ -28,8 +28,8 @@ export function Overview({ summary }: ViewProps) {
             <ShareBar key={s.label} share={s} />
           ))}
         </Panel>
-        <TopOps rows={rows} field="self_ns" title="Operators by self CPU time" />
         {rows.has("self_device_ns") && <TopOps rows={rows} field="self_device_ns" title="Kernels by device time" />}
+        <TopOps rows={rows} field="self_ns" title="Operators by self CPU time" />
         {steps.length > 0 && <Steps steps={steps} wide={rows.has("self_device_ns") || steps.length > 30} />}
         <Panel title="Recording" class="wide">
           <Facts rows={(values.facts as [string, string][]).map(([k, v]) => [k, label(v)])} />
@@ -208,7 +208,7 @@ function TopOps(props: { rows: Rows; field: string; title: string }) {
             <tr key={r}>
               <th scope="row">
                 <span class="bar" aria-hidden="true" style={{ width: `${(100 * rows.get(field, r)) / most}%` }} />
-                <button type="button" class="link cell" title={label(rows.name(r))} onClick={() => store.go("operators", { name: rows.name(r) })}>
+                <button type="button" class="link cell" title={spelled(rows.name(r))} onClick={() => store.go("operators", { name: rows.name(r) })}>
                   {label(rows.name(r))}
                 </button>
               </th>

@@ -330,7 +330,7 @@ function Tip(props: { spans: Spans; span: number; x: number; y: number }) {
   const top = props.y + 90 > window.innerHeight ? props.y - 70 : props.y + 16;
   return (
     <div class="tip" style={{ left: `${Math.max(4, left)}px`, top: `${top}px` }} aria-hidden="true">
-      <b>{label(spans.names[spans.name[span]!]!, 160)}</b>
+      <b>{spelled(spans.names[spans.name[span]!]!.slice(0, 400))}</b>
       <div>{time(spans.duration[span]!)}</div>
     </div>
   );

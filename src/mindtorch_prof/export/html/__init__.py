@@ -15,7 +15,7 @@ from .device import device_block
 from .flame import flame_block
 from .memory import memory_block, timeline_page_block
 from .modules import modules_block
-from .operators import add_by_name, operators_block
+from .operators import add_by_name, operators_block, short_kernel_names
 from .overview import event_steps, overview
 from .pack import Block
 from .page import write_page
@@ -40,10 +40,11 @@ def export_html(
     """
     recordings = [as_results(each) for each in (recording, other) if each is not None]
     names = list(labels) if labels is not None else _labels(recordings)
+    short = short_kernel_names([name for results in recordings for name in results.trace.device.names])
     first: dict[str, Block] = {}
     later: dict[str, Block] = {}
     for number, (results, label) in enumerate(zip(recordings, names)):
-        blocks = _blocks(results, label)
+        blocks = _blocks(results, label, short)
         blocks["modules"], blocks["timeline"] = modules_block(results), timeline_block(results, max_events)
         blocks["device"] = device_block(results)
         summary = blocks.pop("summary")
@@ -51,7 +52,7 @@ def export_html(
         first[f"summary-{number}"] = summary
         later |= {f"{name}-{number}": block for name, block in blocks.items() if block is not None}
         if results.trace.n_synthetic:
-            recorded = _blocks(recorded_results(results), label)
+            recorded = _blocks(recorded_results(results), label, short)
             later |= {
                 f"{name}-{number}-recorded": block for name, block in recorded.items() if block is not None
             }
@@ -63,8 +64,8 @@ def export_html(
         write_page(out, first, later)
 
 
-def _blocks(results: Results, label: str) -> dict[str, Block | None]:
-    """The blocks that count events. A page of a recording with synthetic events holds them twice: with these events, and as `-recorded`
+def _blocks(results: Results, label: str, short: dict[str, str]) -> dict[str, Block | None]:
+    """The blocks that count events. short: short forms of the names of kernels. A page of a recording with synthetic events holds them twice: with these events, and as `-recorded`
     without, for its switch. The timeline leaves them out in the page."""
     summary = Block()
     groups = {"name": add_by_name(summary, results)}
@@ -76,6 +77,7 @@ def _blocks(results: Results, label: str) -> dict[str, Block | None]:
         "groups": groups,
         "categories": CATEGORIES,
         "peaks": peaks,
+        "short_names": short,
         "views": "all",
         "roofline": roofline is not None,
     }

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arrays import Array, IntArray
+from ...trace import DEVICE_KERNEL
 from ...tree import depths_below, memory_events
-from .calls import Calls, calls, shown_rows
+from .calls import COPY, KERNEL, Calls, calls, shown_rows
 from .pack import Block
 
 if TYPE_CHECKING:
@@ -66,25 +67,86 @@ def merged(results: Results, tree: Calls) -> Merged:
         return np.bincount(node, weights=values, minlength=total)
 
     total_ns = by_node(tree.duration_ns)
+    kernels = _kernels(results, tree, node)
     allocated, flops, device_ns = _own_work(results, tree)
     levels = np.cumsum([0, *[len(part) for part in parents]])
     of_children = _subtree_sums(total_ns, parent, levels, children_only=True)
-    return Merged(
-        tree.names,
-        np.concatenate(names),
-        np.concatenate(categories),
-        parent,
-        np.bincount(node, minlength=total),
-        np.bincount(
-            node[: tree.events][~results.trace.is_recorded[tree.row[: tree.events]]], minlength=total
-        ),
-        np.maximum(total_ns, of_children),
-        np.maximum(total_ns - of_children, 0),
-        _subtree_sums(by_node(allocated), parent, levels),
-        _subtree_sums(by_node(flops), parent, levels),
-        _subtree_sums(by_node(device_ns), parent, levels),
-        node,
+    return kernels.added_to(
+        Merged(
+            tree.names,
+            np.concatenate(names),
+            np.concatenate(categories),
+            parent,
+            np.bincount(node, minlength=total),
+            np.bincount(
+                node[: tree.events][~results.trace.is_recorded[tree.row[: tree.events]]], minlength=total
+            ),
+            np.maximum(total_ns, of_children),
+            np.maximum(total_ns - of_children, 0),
+            _subtree_sums(by_node(allocated), parent, levels),
+            _subtree_sums(by_node(flops), parent, levels),
+            _subtree_sums(by_node(device_ns), parent, levels),
+            node,
+        )
     )
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """What devices did, merged by name under the node of the call that launched it: leaves with device time only."""
+
+    names: tuple[str, ...]  # of all device events
+    name: IntArray
+    category: IntArray
+    parent: IntArray
+    count: IntArray
+    device_ns: IntArray
+
+    def added_to(self, tree: Merged) -> Merged:
+        """A tree with these leaves behind its nodes."""
+        if not len(self.name):
+            return tree
+        nothing = np.zeros(len(self.name), np.int64)
+        return Merged(
+            names=[*tree.names, *self.names],
+            name=np.append(tree.name, self.name + len(tree.names)),
+            category=np.append(tree.category, self.category),
+            parent=np.append(tree.parent, self.parent),
+            calls=np.append(tree.calls, self.count),
+            synthetic=np.append(tree.synthetic, nothing),
+            total_ns=np.append(tree.total_ns, nothing),
+            self_ns=np.append(tree.self_ns, nothing),
+            allocated=np.append(tree.allocated, nothing),
+            flops=np.append(tree.flops, nothing),
+            device_ns=np.append(tree.device_ns, self.device_ns),
+            node=tree.node,
+        )
+
+
+def _kernels(results: Results, tree: Calls, node: IntArray) -> _Kernels:
+    """The device work of the nodes. node: of each call."""
+    device = results.trace.device
+    works = np.flatnonzero(device.works) if len(device) else np.empty(0, np.int64)
+    at = _places(results, tree)[shown_rows(results, device.op[works])]
+    works, under = works[at >= 0], node[at[at >= 0]]
+    width = len(device.names) + 1
+    key, first, number = np.unique(under * width + device.name[works], return_index=True, return_inverse=True)
+    length = (device.end_ns - device.start_ns)[works]
+    return _Kernels(
+        device.names,
+        key % width,
+        np.where(device.kind[works[first]] == DEVICE_KERNEL, KERNEL, COPY),
+        key // width,
+        np.bincount(number.reshape(-1), minlength=len(key)),
+        np.bincount(number.reshape(-1), weights=length, minlength=len(key)).astype(np.int64),
+    )
+
+
+def _places(results: Results, tree: Calls) -> IntArray:
+    """For each event of the trace its number among the calls; -1: none. The last one is for no event."""
+    place = np.full(len(results.trace) + 1, -1, np.int64)
+    place[tree.row[: tree.events]] = np.arange(tree.events)
+    return place
 
 
 def _subtree_sums(values: Array, parent: IntArray, levels: IntArray, *, children_only: bool = False) -> Array:
@@ -104,8 +166,7 @@ def _subtree_sums(values: Array, parent: IntArray, levels: IntArray, *, children
 def _own_work(results: Results, tree: Calls) -> tuple[Array, Array, Array]:
     """Bytes allocated, flops and device time of each call itself, without its descendants."""
     trace, count = results.trace, len(tree.parent)
-    place = np.full(len(trace) + 1, -1, np.int64)
-    place[tree.row[: tree.events]] = np.arange(tree.events)
+    place = _places(results, tree)
 
     def onto_calls(rows: IntArray, values: IntArray) -> Array:
         at = place[shown_rows(results, rows)]
@@ -145,8 +206,9 @@ def flame_block(results: Results) -> Block:
 def _add_tree(block: Block, key: str, tree: Merged) -> dict[str, object]:
     keep = np.ones(len(tree.name), bool)
     if len(keep) > MOST_NODES:
-        least = np.partition(tree.total_ns, len(keep) - MOST_NODES)[len(keep) - MOST_NODES]
-        keep = tree.total_ns >= least
+        size = tree.total_ns + tree.device_ns
+        least = np.partition(size, len(keep) - MOST_NODES)[len(keep) - MOST_NODES]
+        keep = size >= least
         keep[tree.parent[keep & (tree.parent >= 0)]] = True
         # the callers of a kept node are kept too: a caller is at least as large as what it calls
     number = np.full(len(keep) + 1, -1, np.int64)

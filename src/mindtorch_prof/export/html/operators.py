@@ -12,6 +12,7 @@ from ...analysis.groups import device_times
 from ...arrays import IntArray
 from ...averages import averages, group_names
 from ...call_paths import STACK_DEPTH
+from ...kernel_names import short_names
 from ...torch_api.enums import DeviceType
 from . import modules
 from .calls import COPY, KERNEL, OP, annotation_categories, event_categories
@@ -52,6 +53,12 @@ def add_by_name(block: Block, results: Results) -> Described:
                 np.array([getattr(s, field, 0.0) for s in spreads]) * 1000,
             )
     return described
+
+
+def short_kernel_names(names: Sequence[str]) -> dict[str, str]:
+    """The short forms of names of kernels, for those that have one. The page shows these, and the names themselves on hover."""
+    full = list(dict.fromkeys(names))
+    return {name: short for name, short in zip(full, short_names(full)) if short != name}
 
 
 def operators_block(results: Results, steps: tuple[IntArray, list[str]] | None) -> Block:

@@ -7,11 +7,12 @@ example:
 from __future__ import annotations
 
 import argparse
-import os
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mindtorch_prof.commands._common import CommandError
+from mindtorch_prof.commands import show
+from mindtorch_prof.commands._common import CommandError, add_wide, plain, say
 
 if TYPE_CHECKING:
     from mindtorch_v2._tensor import Tensor
@@ -25,6 +26,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of weights and data (0)")
     parser.add_argument("--rows", type=_positive, default=12, metavar="N", help="rows of the table (12)")
     parser.add_argument("--trace", default=_TRACE, metavar="FILE", help=f"trace file to write ({_TRACE})")
+    add_wide(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,20 +37,41 @@ def run(options: argparse.Namespace) -> int:
         for step, loss in enumerate(train(options.steps, options.seed), start=1):
             if step == 1 or step % 10 == 0 or step == options.steps:
                 print(f"step {step:4d}  loss {loss:.4f}")
-    averages = prof.key_averages()
+    assert prof.profiler is not None
+    results = prof.profiler._results
+    assert results is not None
+    rows = len(results.key_averages())
     print()
-    print(averages.table(sort_by="self_cpu_time_total", row_limit=options.rows))
+    show.print_table(results, _table_options(options))
     try:
         prof.export_chrome_trace(options.trace)
     except OSError as error:
         raise CommandError(f"{options.trace}: cannot be written: {error.strerror or error}") from error
-    print(
-        f"{options.steps} steps recorded {len(prof.events()):,} events in {len(averages)} rows; the table shows {min(options.rows, len(averages))}."
+    say(
+        f"\n{options.steps} steps recorded {len(prof.events()):,} events in {rows} rows; the table shows {min(options.rows, rows)}."
     )
     print(
-        f"The trace is in {os.path.abspath(options.trace)}; open it at https://ui.perfetto.dev or in chrome://tracing."
+        f"The trace is in {plain(options.trace)}. What to do with it:\n"
+        f"  mindtorch-prof summary {shlex.quote(options.trace)}\n"
+        f"  mindtorch-prof report {shlex.quote(options.trace)} -o report.html"
     )
     return 0
+
+
+def _table_options(options: argparse.Namespace) -> argparse.Namespace:
+    """The options of `show` for the table."""
+    return argparse.Namespace(
+        sort_by="self_cpu_time_total",
+        group_by="",
+        no_name=False,
+        where=None,
+        stats=False,
+        columns=None,
+        format="table",
+        top=options.rows,
+        file=options.trace,
+        hint="--wide shows all columns",
+    )
 
 
 def train(steps: int, seed: int) -> Iterator[float]:

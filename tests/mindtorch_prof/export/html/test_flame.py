@@ -9,6 +9,8 @@ import pytest
 from html_report import blocks
 from trace_builder import make_trace
 
+from mindtorch_prof import load
+from mindtorch_prof.analysis.recording import as_results
 from mindtorch_prof.export.html import calls, flame
 from mindtorch_prof.torch_api.results import Results
 
@@ -46,3 +48,29 @@ def test_merged_calls_do_not_need_containment() -> None:
     assert tree.total_ns.tolist() == [20, 1, 13]
     assert tree.self_ns.tolist() == [7, 1, 13]
     assert tree.calls.tolist() == [2, 1, 2]
+
+
+def test_kernels_are_leaves_below_the_ops_that_launched_them(tmp_path: Path, ecosystem: Path) -> None:
+    loaded = load(ecosystem / "traces" / "h100_qwen_infer_stack_memory.json.gz")
+    results = as_results(loaded)
+    trace = results.trace
+    tree = flame.merged(results, calls.calls(results, python=False))
+    kernels = np.flatnonzero(np.isin(tree.category, (calls.KERNEL, calls.COPY)))
+    assert not np.isin(kernels, tree.parent).any()
+    assert not tree.total_ns[kernels].any()
+    works = trace.device.works & (trace.device.op >= 0)
+    length = (trace.device.end_ns - trace.device.start_ns)[works]
+    assert tree.device_ns[kernels].sum() == length.sum()
+    assert tree.calls[kernels].sum() == works.sum()
+    # the device time of an op is that of its kernels and of the ops it calls
+    below = np.bincount(
+        tree.parent[tree.parent >= 0], weights=tree.device_ns[tree.parent >= 0], minlength=len(tree.name)
+    )
+    inner = np.unique(tree.parent[tree.parent >= 0])
+    np.testing.assert_allclose(below[inner], tree.device_ns[inner])
+    names = {
+        tree.names[tree.name[tree.parent[k]]]
+        for k in kernels.tolist()
+        if "flash_fwd" in tree.names[tree.name[k]]
+    }
+    assert names == {"aten::_flash_attention_forward"}

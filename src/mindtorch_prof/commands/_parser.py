@@ -1,0 +1,73 @@
+"""The parser of the command line: argparse's, with suggestions for typing errors and help that fits the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Wraps paragraphs to the terminal; lines that are indented (examples) and the line before them stay as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = re.split(r"\n\s*\n", textwrap.dedent(text).strip())
+        return "\n\n".join(self._paragraph(paragraph, width, indent) for paragraph in paragraphs) + "\n"
+
+    def _paragraph(self, paragraph: str, width: int, indent: str) -> str:
+        lines = paragraph.splitlines()
+        if any(line.startswith(" ") for line in lines):
+            return "\n".join(indent + line for line in lines)
+        return textwrap.fill(
+            " ".join(lines), width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says what a word with a typing error may have meant."""
+
+    def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """As argparse does; an option that does not exist is answered by the sub-command's parser."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            parser = self._of_command(getattr(options, "command", None))
+            parser.error(_unknown_arguments(unknown, parser._option_string_actions))
+        return options
+
+    def _of_command(self, command: str | None) -> argparse.ArgumentParser:
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction) and command in action.choices:
+                parser: argparse.ArgumentParser = action.choices[command]
+                return parser
+        return self
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        hint = did_you_mean(str(value), map(str, action.choices))
+        if not hint:
+            super()._check_value(action, value)
+        raise argparse.ArgumentError(action, f"there is no {value!r}{hint}")
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` (did you mean NAME?)`, or nothing if no known word is near."""
+    names = list(known)
+    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    if not near:  # a beginning that only one word has
+        near = [name for name in names if len(word) > 1 and name.startswith(word.lower())][:2]
+        near = near if len(near) == 1 else []
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+def _unknown_arguments(words: Sequence[str], options: Iterable[str]) -> str:
+    names = list(options)
+    parts = [
+        f"{word.partition('=')[0]}{did_you_mean(word.partition('=')[0], names)}"
+        if word.startswith("-")
+        else word
+        for word in words
+    ]
+    return f"unrecognized arguments: {' '.join(parts)}"
