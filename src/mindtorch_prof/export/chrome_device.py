@@ -12,18 +12,21 @@ from ..trace import (
     DEVICE_ANNOTATION,
     DEVICE_COPY,
     DEVICE_KERNEL,
+    DEVICE_PART,
     DEVICE_SET,
     DEVICE_SYNC,
     RUNTIME,
     Trace,
 )
 
+PART_CATEGORY = "collective_task"  # tasks inside collectives; a word of this package
 _CATEGORIES = {
     DEVICE_KERNEL: "kernel",
     DEVICE_COPY: "gpu_memcpy",
     DEVICE_SET: "gpu_memset",
     DEVICE_ANNOTATION: "gpu_user_annotation",
     DEVICE_SYNC: "cuda_sync",
+    DEVICE_PART: PART_CATEGORY,
 }
 _FIRST_SORT_INDEX = 5_000_000  # viewers show devices below the processes
 _CUDA = 1  # torch's number of the device type
@@ -69,11 +72,12 @@ def correlations(trace: Trace) -> IntArray:
 def metadata_lines(trace: Trace, at: str) -> Iterator[str]:
     """Names of devices and streams."""
     device = trace.device
+    kind = "NPU" if trace.settings.device == "npu" else "GPU"
     for index in np.unique(device.device).tolist():
         pid = max(index, 0)
         lines: list[tuple[str, int, dict[str, object]]] = [
             ("process_name", 0, {"name": "python"}),
-            ("process_labels", 0, {"labels": f"GPU {pid}"}),
+            ("process_labels", 0, {"labels": f"{kind} {pid}"}),
             ("process_sort_index", 0, {"sort_index": _FIRST_SORT_INDEX + pid}),
         ]
         streams = np.unique(device.stream[device.device == index]).tolist()

@@ -29,7 +29,7 @@ from ..rewrite.raw_events import (
 from ..rewrite.slice import ranks_of
 from ..steps import step_numbers
 
-_WAITING = frozenset(("cuda_sync",))
+_WAITING = frozenset(("cuda_sync", "collective_task"))  # and what is inside a collective's own row
 
 
 @dataclass(frozen=True)
