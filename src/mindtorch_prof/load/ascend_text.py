@@ -1,0 +1,847 @@
+"""Ascend captures as text: trace_view.json and the CSV and JSON files beside it in, a Trace out.
+
+trace_view.json is a list of Chrome trace events whose `ts` are texts, as microseconds since the epoch with three decimals do not fit
+a double. What an event is depends on its process: Python (the framework, whose events have categories), CANN (calls of the host's
+libraries), Ascend Hardware (tasks by stream), HCCL or Communication (collectives, and their tasks by plane), Overlap Analysis
+(derived from the others, and not read), and processes that only have counters.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import orjson
+
+from ..arrays import Array, BoolArray, FloatArray, IntArray
+from ..json_types import JSONObject, JSONScalar, JSONValue
+from ..trace import ANNOTATION, DEVICE_KERNEL, DEVICE_PART, DEVICE_SYNC, RUNTIME, Health, Trace
+from .ascend import (
+    KB,
+    MB,
+    NONE,
+    Allocations,
+    Capture,
+    Tables,
+    collective_arguments,
+    finished,
+    inputs_json,
+    json_object,
+    op_kinds,
+    stack_text,
+    task_kinds,
+)
+from .collect import Collector, Table
+from .json_slices import EventArgs, RawEvent, Slices
+
+Rows: TypeAlias = "list[RawEvent]"
+Place: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # (pid, tid)
+
+PROCESSES = frozenset(
+    {"Ascend Hardware", "CANN", "HCCL", "Overlap Analysis"}
+)  # names that only such files have
+_HARDWARE, _CANN, _FRAMEWORK = (
+    re.compile("Ascend Hardware"),
+    re.compile("CANN"),
+    re.compile("Python|MindSpore"),
+)
+_COLLECTIVES = re.compile("HCCL|Communication")
+_DERIVED = re.compile("Overlap Analysis|Step Trace")
+_GROUP = re.compile(r"Group|.*Communication$")
+_FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError)
+_FLOWS = frozenset({"async_npu", "HostToDevice"})
+_QUEUE = frozenset({"enqueue", "dequeue", "async_task_queue"})
+_NUMBER = re.compile(r"\d+")
+_SAME_START_NS = 10  # the CSV files round times in their own way
+
+
+def is_text_capture(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of a list of events with times as texts."""
+    return head.lstrip()[:1] == b"[" and re.search(rb'"ts"\s*:\s*"\d', head) is not None
+
+
+def read_text(slices: Slices, path: Path | None, source: str, advance: Callable[[], object]) -> Trace | None:
+    """Read a trace_view.json, and the files beside it where it has a path; None: it is a list of other events. source: the path that the
+    user gave, which may be that of a folder."""
+    events = _Events()
+    for batch in slices:
+        events.add(batch)
+        del batch  # frees the parsed objects before the next slice is parsed
+        advance()
+    if not PROCESSES & {*events.processes.values()}:
+        return None
+    return _trace(events, slices, path, source)
+
+
+# ---------------------------------------------------------------------------------------------------- events
+
+
+@dataclass
+class _Columns:
+    """Columns that grow by lists."""
+
+    parts: defaultdict[str, list[Array]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, **columns: Array | Sequence[int]) -> None:
+        for name, values in columns.items():
+            self.parts[name].append(np.asarray(values, np.int64))
+
+    def whole(self, *names: str) -> dict[str, Array]:
+        empty = np.empty(0, np.int64)
+        return {name: np.concatenate(self.parts[name]) if self.parts[name] else empty for name in names}
+
+
+class _Events:
+    """Collects the events of a file. Which process an event is of is known only at the end."""
+
+    def __init__(self) -> None:
+        self.collector = Collector()
+        self.places: Table[Place] = Table()
+        self.task_types: Table[str] = Table()
+        self.arguments: list[bytes] = []  # JSON of the arguments of rows of `other`
+        self.ops, self.calls, self.frames, self.other = (_Columns() for _ in range(4))
+        self.flows = _Columns()
+        self.flow_ids: Table[tuple[str, JSONScalar]] = Table()
+        self.counters: list[tuple[int, int, float]] = []
+        self.counter_places: list[Place] = []
+        self.processes: dict[JSONScalar, str] = {}
+        self.labels: dict[JSONScalar, str] = {}
+        self.threads: dict[Place, str] = {}
+        self.dropped: Counter[str] = Counter()
+
+    def add(self, events: Rows) -> None:
+        """Add the events of a slice."""
+        groups: defaultdict[tuple[object, object], Rows] = defaultdict(list)
+        for event in events:
+            try:
+                groups[event.get("ph"), event.get("cat")].append(event)
+            except _FAULTS:
+                self.dropped["not understood"] += 1
+        for (phase, cat), group in groups.items():
+            adder = self._adder(phase, cat)
+            if adder is not None:
+                self._add_or_drop(adder, group)
+
+    def _adder(self, phase: object, cat: object) -> Callable[[Rows], None] | None:
+        if phase == "X":
+            if cat in ("cpu_op", "user_annotation"):
+                return self._add_ops
+            if cat == "python_function":
+                return self._add_frames
+            return self._add_calls if cat in _QUEUE else self._add_other
+        if phase in ("s", "f"):
+            return self._add_flows if cat in _FLOWS else None
+        if phase == "M":
+            return self._add_metadata
+        return self._add_counters if phase == "C" else None
+
+    def _add_or_drop(self, adder: Callable[[Rows], None], group: Rows) -> None:
+        """Add a group; if an event in it has a fault, add those that have none."""
+        try:
+            adder(group)
+        except _FAULTS:
+            for event in group:
+                try:
+                    adder([event])
+                except _FAULTS:
+                    self.dropped["not understood"] += 1
+
+    def _common(self, group: Rows) -> dict[str, Array]:
+        return {
+            "start": nanoseconds([e["ts"] for e in group]),
+            "length": np.maximum(np.rint(np.array([e["dur"] for e in group], np.float64) * 1000), 0).astype(
+                np.int64
+            ),
+            "name": np.array(self.collector.names.numbers([e["name"] for e in group]), np.int64),
+            "place": np.array(self.places.numbers([(e["pid"], e["tid"]) for e in group]), np.int64),
+        }
+
+    def _add_ops(self, group: Rows) -> None:
+        args = [_arguments(e) for e in group]
+        inputs, stacks = self.collector.inputs, self.collector.stacks
+        columns: dict[str, Array | list[int]] = {
+            **self._common(group),
+            "sequence": [int(a.get("Sequence number", -1)) for a in args],
+            "forward": [int(a.get("Fwd thread id", 0)) for a in args],
+            "inputs": [
+                inputs[inputs_json(str(a["Input Dims"]), str(a.get("Input type", "")))]
+                if "Input Dims" in a
+                else -1
+                for a in args
+            ],
+            "stack": [stacks[stack_text(t)] if (t := a.get("Call stack")) else -1 for a in args],
+        }
+        self.ops.add(**columns)
+
+    def _add_calls(self, group: Rows) -> None:
+        queue = [int(_arguments(e).get("correlation_id", -1)) for e in group]
+        self.calls.add(**self._common(group), queue=queue)
+
+    def _add_frames(self, group: Rows) -> None:
+        args = [_arguments(e) for e in group]
+        own = [int(a.get("Python id", -1)) for a in args]
+        parent = [-1 if (p := a.get("Python parent id")) is None else int(p) for a in args]
+        module = [int(a.get("Python module id", -1)) for a in args]
+        self.frames.add(**self._common(group), own=own, parent=parent, module=module)
+
+    def _add_other(self, group: Rows) -> None:
+        args = [_arguments(e) for e in group]
+        first = len(self.arguments)
+        columns: dict[str, Array | list[int]] = {
+            **self._common(group),
+            "connection": [_whole(a.get("connection_id")) for a in args],
+            "stream": [_whole(a.get("stream id", a.get("Physic Stream Id"))) for a in args],
+            "type": self.task_types.numbers([str(a.get("Task Type", a.get("task type", ""))) for a in args]),
+            "argument": list(range(first, first + len(group))),
+        }
+        texts = list(map(orjson.dumps, args))
+        self.other.add(**columns)
+        self.arguments += texts
+
+    def _add_flows(self, group: Rows) -> None:
+        self.flows.add(
+            start=nanoseconds([e["ts"] for e in group]),
+            flow=self.flow_ids.numbers([(str(e["cat"]), e["id"]) for e in group]),
+            begins=[int(e["ph"] == "s") for e in group],
+            place=self.places.numbers([(e["pid"], e["tid"]) for e in group]),
+        )
+
+    def _add_metadata(self, group: Rows) -> None:
+        for event in group:
+            args = _arguments(event)
+            pid = event.get("pid")
+            if event["name"] == "process_name":
+                self.processes[pid] = str(args["name"]).strip()
+            elif event["name"] == "process_labels":
+                self.labels[pid] = str(args["labels"]).strip()
+            elif event["name"] == "thread_name":
+                self.threads[pid, event.get("tid")] = str(args["name"]).strip()
+
+    def _add_counters(self, group: Rows) -> None:
+        for event, time in zip(group, nanoseconds([e["ts"] for e in group]).tolist()):
+            args = _arguments(event)
+            which = "".join(f" {args[key]}" for key in args if key.endswith("_id"))
+            for series, value in args.items():
+                if not series.endswith("_id") and isinstance(value, (int, float)):
+                    name = f"{event['name']}{which}{_unit(series)}"
+                    self.counters.append((time, self.collector.counter_names[name], float(value)))
+
+
+def _arguments(event: RawEvent) -> EventArgs:
+    args = event.get("args")
+    return args if isinstance(args, dict) else {}
+
+
+def _whole(value: object) -> int:
+    """A number of a file that counts from 0; -1: none."""
+    try:
+        number = int(value)  # type: ignore[call-overload]
+    except _FAULTS:
+        return -1
+    return number if 0 <= number < 1 << 62 else -1
+
+
+def _unit(series: str) -> str:
+    """The unit of a counter's series: `Read(MB/s)` and `MHz` have one, `value` has none."""
+    match = re.search(r"\((.+)\)$", series)
+    if match:
+        return f" ({match[1]})"
+    return f" ({series})" if series in ("MHz", "KB", "MB", "GB", "%", "W") else ""
+
+
+def nanoseconds(values: Sequence[object]) -> IntArray:
+    """Times of a file, texts of microseconds with up to three decimals, as whole nanoseconds. Raises ValueError for others."""
+    try:
+        return np.fromiter([int(v[:-4] + v[-3:]) if v[-4] == "." else _exact(v) for v in values], np.int64)  # type: ignore[index]
+    except (TypeError, IndexError, ValueError):
+        return np.fromiter([_exact(value) for value in values], np.int64)
+
+
+def _exact(value: object) -> int:
+    if isinstance(value, str):
+        whole, _, rest = value.strip().partition(".")
+        sign = -1 if whole.startswith("-") else 1
+        return int(whole) * 1000 + sign * int((rest + "000")[:3])
+    if isinstance(value, int):
+        return value * 1000
+    return round(float(value) * 1000)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------------------------------- processes
+
+
+class _Processes:
+    """What the processes of a file are, by pid."""
+
+    def __init__(self, events: _Events) -> None:
+        self._names, self._labels = events.processes, events.labels
+        framework = [pid for pid, name in self._names.items() if _FRAMEWORK.match(name)]
+        known = {pid for pid, _ in events.places}
+        self.host = next((pid for pid in framework if pid in known), framework[0] if framework else None)
+        if self.host is None:
+            numbers = [pid >> 10 for pid in self._names if isinstance(pid, int) and pid >> 10]
+            self.host = numbers[0] if numbers else 0
+
+    def kind(self, pid: JSONScalar) -> str:
+        name = self._names.get(pid, "")
+        if _DERIVED.match(name):
+            return "derived"
+        if _HARDWARE.match(name):
+            return "hardware"
+        if _COLLECTIVES.match(name):
+            return "collectives"
+        if _CANN.match(name):
+            return "calls"
+        return "unknown" if "NPU" in self._labels.get(pid, "") else "host"
+
+    def device(self, pid: JSONScalar, otherwise: int) -> int:
+        """The number of the device that a process stands for: named, or in the lowest five bits of a pid that was made from the host's."""
+        named = re.search(
+            r"(?:device|NPU)\D{0,3}(\d+)", f"{self._names.get(pid, '')} {self._labels.get(pid, '')}"
+        )
+        if named:
+            return int(named[1])
+        if isinstance(pid, int) and isinstance(self.host, int) and pid >> 10 == self.host:
+            return pid & 31
+        return otherwise
+
+
+# ---------------------------------------------------------------------------------------------------- the Trace
+
+
+def _trace(events: _Events, slices: Slices, path: Path | None, source: str) -> Trace:
+    capture = Capture.around(path) if path else Capture(None, {}, {}, "")
+    files = _Files(capture.output)
+    tables = Tables(events.collector)
+    processes = _Processes(events)
+    tables.allocations = files.allocations()
+    places = _Places(events, processes, files.device)
+    ops = events.ops.whole("start", "length", "name", "place", "sequence", "forward", "inputs", "stack")
+    queue = events.calls.whole("start", "length", "name", "place", "queue")
+    other = events.other.whole("start", "length", "name", "place", "connection", "stream", "type", "argument")
+    kind = (
+        np.array(places.kinds or [""], object)[other["place"]] if len(other["place"]) else np.empty(0, object)
+    )
+    names = [str(name) for name in events.collector.names]
+    calls = _chosen(other, (kind == "calls") | (kind == "host"))
+    tables.host = _host(ops, queue, calls, places, names)
+    frames = events.frames.whole("start", "length", "name", "place", "own", "parent", "module")
+    frames["thread"] = places.threads[frames.pop("place")].astype(np.int32)
+    frames["name"] = frames["name"].astype(np.int32)
+    tables.frames = frames
+    tables.device = _device(events, tables, other, kind, places, files, names)
+    tables.device["op"] = _flow_targets(events, ops, tables.device, "async_npu")
+    _link_calls(events, calls, tables.device)
+    del tables.device["place"]
+    tables.counters = _counters(events)
+    unknown = kind == "unknown"
+    if unknown.any():
+        shown = sorted({places.names[p] for p in np.unique(other["place"][unknown]).tolist()})
+        tables.lacks.append(
+            f"rows of the processes {', '.join(shown)} have no place in a trace and are left out"
+        )
+    _add_thread_names(events, processes)
+    notes = [*slices.notes, *(f"{n:,} dropped: {reason}" for reason, n in events.dropped.items())]
+    health = Health(slices.lost + sum(events.dropped.values()), 0, slices.repaired, tuple(notes))
+    return finished(tables, capture, {}, source, health)
+
+
+class _Places:
+    """By place (process and thread of the file): what it is, and its thread, device and name."""
+
+    def __init__(self, events: _Events, processes: _Processes, device: int) -> None:
+        keys = list(events.places)
+        self.kinds = [processes.kind(pid) for pid, _ in keys]
+        self.names = [events.processes.get(pid, str(pid)) for pid, _ in keys]
+        self.labels = [events.threads.get(key, "") for key in keys]
+        # calls of CANN are made on threads of the framework's process, which the file shows a second time
+        threads = events.collector.threads
+        numbers = [
+            threads[processes.host, tid] if kind in ("calls", "host") else 0
+            for (_, tid), kind in zip(keys, self.kinds)
+        ]
+        self.threads = np.array(numbers or [0], np.int64)
+        self.devices = np.array([processes.device(pid, device) for pid, _ in keys] or [0], np.int64)
+        self.tids = np.array([_whole(tid) for _, tid in keys] or [0], np.int64)
+
+
+def _chosen(table: dict[str, Array], which: BoolArray | IntArray) -> dict[str, Array]:
+    return {name: column[which] for name, column in table.items()}
+
+
+def _host(
+    ops: dict[str, Array],
+    queue: dict[str, Array],
+    calls: dict[str, Array],
+    places: _Places,
+    names: list[str],
+) -> dict[str, Array]:
+    """The host's table: ops first, in the order of `ops`."""
+    counts = [len(part["start"]) for part in (ops, queue, calls)]
+    is_call = np.array([kind == "calls" for kind in places.kinds] or [False])[calls["place"]]
+
+    def column(key: str, none: int, *, of: str = "") -> Array:
+        return np.concatenate(
+            [
+                part[of or key] if (of or key) in part else np.full(count, none, np.int64)
+                for part, count in zip((ops, queue, calls), counts)
+            ]
+        )
+
+    kind = np.concatenate(
+        [
+            op_kinds(names)[ops["name"]] if counts[0] else np.empty(0, np.int8),
+            np.full(counts[1], RUNTIME, np.int8),
+            np.where(is_call, RUNTIME, ANNOTATION).astype(np.int8),
+        ]
+    )
+    return {
+        "name": column("name", 0).astype(np.int32),
+        "thread": places.threads[column("place", 0)].astype(np.int32),
+        "start": column("start", 0),
+        "length": column("length", 0),
+        "kind": kind,
+        "sequence": column("sequence", -1),
+        "forward": column("forward", 0),
+        "inputs": column("inputs", -1).astype(np.int32),
+        "stack": column("stack", -1).astype(np.int32),
+        "connection": column("connection", -1),
+        "queue": column("queue", -1),
+    }
+
+
+def _device(
+    events: _Events,
+    tables: Tables,
+    other: dict[str, Array],
+    kind: Array,
+    places: _Places,
+    files: _Files,
+    names: list[str],
+) -> dict[str, Array]:
+    """The table of what the device did: tasks of the hardware, collectives, and the collectives' tasks."""
+    is_group_thread = np.array([_GROUP.match(label) is not None for label in places.labels] or [False])
+    on_group = is_group_thread[other["place"]] if len(kind) else np.empty(0, bool)
+    hardware = _chosen(other, kind == "hardware")
+    groups = _chosen(other, (kind == "collectives") & on_group)
+    parts = _chosen(other, (kind == "collectives") & ~on_group)
+    hardware["stream"] = places.tids[hardware["place"]]
+    types = list(events.task_types)
+    labels = [(names[n], types[t]) for n, t in zip(hardware["name"].tolist(), hardware["type"].tolist())]
+    hardware_kind = task_kinds(labels)[: len(labels)]
+    hardware_kind[
+        np.isin(hardware["connection"], groups["connection"][groups["connection"] >= 0])
+        & (hardware_kind != DEVICE_SYNC)
+    ] = DEVICE_PART
+    if len(parts["start"]):  # the same tasks, with more to say of each
+        keep = ~_repeated(hardware, parts)
+        hardware, hardware_kind = _chosen(hardware, keep), hardware_kind[keep]
+    groups["stream"] = _streams_of(groups, parts, hardware, hardware_kind)
+    parts["connection"] = _connections_of(groups, parts, places)
+    tables.collector.categories["collective"] = len(groups["start"])
+    part_labels = [(names[n], "") for n in parts["name"].tolist()]
+    part_kind = np.where(
+        np.isin(task_kinds(part_labels)[: len(part_labels)], (DEVICE_SYNC,)), DEVICE_SYNC, DEVICE_PART
+    )
+    extra = np.concatenate(
+        [
+            _kernel_extra(events, hardware, hardware_kind, files, names),
+            _group_extra(events, groups, parts, places, files, names),
+            _plain_extra(events, parts),
+        ]
+    )
+    whole = {key: np.concatenate([t[key] for t in (hardware, groups, parts)]) for key in hardware}
+    return {
+        "name": whole["name"].astype(np.int32),
+        "start": whole["start"],
+        "length": whole["length"],
+        "kind": np.concatenate(
+            [hardware_kind, np.full(len(groups["start"]), DEVICE_KERNEL), part_kind]
+        ).astype(np.int8),
+        "device": places.devices[whole["place"]] if len(whole["place"]) else np.empty(0, np.int64),
+        "stream": whole["stream"],
+        "connection": whole["connection"],
+        "extra": extra.astype(np.int32),
+        "place": whole["place"],
+    }
+
+
+def _repeated(hardware: dict[str, Array], parts: dict[str, Array]) -> BoolArray:
+    """Which tasks of the hardware are also tasks of a collective: same stream and start."""
+    order = np.argsort(parts["start"], kind="stable")
+    starts, streams = parts["start"][order], parts["stream"][order]
+    repeated = np.zeros(len(hardware["start"]), bool)
+    # several planes may start a task at once: compare with all tasks of the stream
+    for stream in np.unique(streams).tolist():
+        own = np.unique(starts[streams == stream])
+        place = np.minimum(np.searchsorted(own, hardware["start"] - _SAME_START_NS), len(own) - 1)
+        repeated |= (hardware["stream"] == stream) & (
+            np.abs(own[place] - hardware["start"]) <= _SAME_START_NS
+        )
+    return repeated
+
+
+def _streams_of(
+    groups: dict[str, Array], parts: dict[str, Array], hardware: dict[str, Array], kinds: IntArray
+) -> IntArray:
+    """The stream of each collective: that of its tasks; negative: not known, one number for each thread of collectives."""
+    is_part = kinds == DEVICE_PART
+    starts = np.concatenate([parts["start"], hardware["start"][is_part]])
+    streams = np.concatenate([parts["stream"], hardware["stream"][is_part]])
+    order = np.argsort(starts, kind="stable")
+    starts, streams = starts[order], streams[order]
+    _, thread = np.unique(groups["place"], return_inverse=True)
+    unknown = -1 - thread.reshape(-1)
+    if not len(starts):
+        return unknown
+    first = np.searchsorted(starts, groups["start"] - _SAME_START_NS)
+    place = np.minimum(first, len(starts) - 1)
+    inside = (first < len(starts)) & (starts[place] <= groups["start"] + groups["length"])
+    return np.where(inside & (streams[place] >= 0), streams[place], unknown)
+
+
+def _connections_of(groups: dict[str, Array], parts: dict[str, Array], places: _Places) -> IntArray:
+    """The connection of each task of a collective: that of the last collective that began before it in its group."""
+    connection = np.full(len(parts["start"]), -1, np.int64)
+    owner = _groups_of(groups, parts, places)
+    for thread in np.unique(owner[owner >= 0]).tolist():
+        own = np.flatnonzero(groups["place"] == thread)
+        own = own[np.argsort(groups["start"][own], kind="stable")]
+        mine = np.flatnonzero(owner == thread)
+        place = np.searchsorted(groups["start"][own], parts["start"][mine] + _SAME_START_NS, side="right") - 1
+        row = own[np.maximum(place, 0)]
+        inside = (place >= 0) & (parts["start"][mine] <= groups["start"][row] + groups["length"][row])
+        connection[mine] = np.where(inside, groups["connection"][row], -1)
+    return connection
+
+
+def _groups_of(groups: dict[str, Array], parts: dict[str, Array], places: _Places) -> IntArray:
+    """The place of the group that each task belongs to: a group's planes follow it in the order of threads; -1: none."""
+    threads = np.unique(groups["place"])
+    if not len(threads):
+        return np.full(len(parts["start"]), -1, np.int64)
+    threads = threads[np.argsort(places.tids[threads], kind="stable")]
+    before = np.searchsorted(places.tids[threads], places.tids[parts["place"]], side="right") - 1
+    return np.where(before >= 0, threads[np.maximum(before, 0)], -1)
+
+
+def _flow_targets(
+    events: _Events, ops: dict[str, Array], device: dict[str, Array], category: str
+) -> IntArray:
+    """By row of the device the row of `ops` from whose start a flow of a category leads to it; -1: none."""
+    flows = events.flows.whole("start", "flow", "begins", "place")
+    ids = list(events.flow_ids)
+    wanted = (
+        np.array([cat == category for cat, _ in ids] or [False])[flows["flow"]]
+        if len(flows["flow"])
+        else np.empty(0, bool)
+    )
+    begins = _chosen(flows, wanted & (flows["begins"] == 1))
+    ends = _chosen(flows, wanted & (flows["begins"] == 0))
+    found = np.full(len(device["start"]), -1, np.int64)
+    if not len(begins["start"]) or not len(ends["start"]) or not len(ops["start"]):
+        return found
+    source = _last_rows(ops["place"], ops["start"], begins["place"], begins["start"])
+    order = np.argsort(begins["flow"], kind="stable")
+    place = np.minimum(np.searchsorted(begins["flow"][order], ends["flow"]), len(order) - 1)
+    match = order[place]
+    source_of_end = np.where(begins["flow"][match] == ends["flow"], source[match], -1)
+    target = _last_rows(device["place"], device["start"], ends["place"], ends["start"])
+    known = (target >= 0) & (source_of_end >= 0)
+    found[target[known]] = source_of_end[known]
+    return found
+
+
+def _last_rows(places: IntArray, starts: IntArray, at_place: IntArray, at_start: IntArray) -> IntArray:
+    """For each (place, start) the last row of the table that has both; -1: none."""
+    origin = min(int(starts.min()), int(at_start.min()))
+    span = max(int(starts.max()), int(at_start.max())) - origin + 1
+    key = places * span + (starts - origin)
+    order = np.argsort(key, kind="stable")
+    wanted = at_place * span + (at_start - origin)
+    place = np.searchsorted(key[order], wanted, side="right") - 1
+    row = order[np.maximum(place, 0)]
+    return np.where((place >= 0) & (key[row] == wanted), row, -1)
+
+
+def _link_calls(events: _Events, calls: dict[str, Array], device: dict[str, Array]) -> None:
+    """Give rows of the device that name no connection that of the call from which a flow leads to them."""
+    source = _flow_targets(events, calls, device, "HostToDevice")
+    known = (device["connection"] < 0) & (source >= 0)
+    device["connection"][known] = calls["connection"][source[known]]
+
+
+def _counters(events: _Events) -> dict[str, Array]:
+    if not events.counters:
+        return {"name": np.empty(0, np.int32), "start": np.empty(0, np.int64), "value": np.empty(0)}
+    start, name, value = zip(*events.counters)
+    return {
+        "name": np.array(name, np.int32),
+        "start": np.array(start, np.int64),
+        "value": np.array(value, np.float64),
+    }
+
+
+def _add_thread_names(events: _Events, processes: _Processes) -> None:
+    """Names of the host's threads and process, for the settings."""
+    host = processes.host
+    metadata: list[RawEvent] = [
+        {"name": "process_name", "pid": host, "args": {"name": events.processes.get(host, "Python")}}
+    ]
+    for (pid, tid), name in events.threads.items():
+        if processes.kind(pid) in ("host", "calls"):
+            metadata.append({"name": "thread_name", "pid": host, "tid": tid, "args": {"name": name}})
+    events.collector.metadata += metadata
+
+
+# ---------------------------------------------------------------------------------------------------- further arguments
+
+
+def _plain_extra(events: _Events, table: dict[str, Array]) -> IntArray:
+    """Numbers of the arguments as the file has them."""
+    table_ = events.collector.device_extras
+    first = len(table_)
+    for place in table["argument"].tolist():
+        arguments = orjson.loads(events.arguments[place])
+        table_.append((tuple(arguments), orjson.dumps(list(arguments.values()))))
+    return np.arange(first, len(table_))
+
+
+def _kernel_extra(
+    events: _Events, hardware: dict[str, Array], kind: IntArray, files: _Files, names: list[str]
+) -> IntArray:
+    """The arguments of tasks, with what kernel_details.csv says of those that are kernels."""
+    extra = _plain_extra(events, hardware)
+    details = files.kernels
+    if not details.rows or not len(extra):
+        return extra
+    texts = np.array([names[n] for n in hardware["name"].tolist()], object)
+    row_of = nearest_rows(details.names, details.start, texts.tolist(), hardware["start"])
+    rows = events.collector.device_extras
+    for place, row in zip(extra.tolist(), row_of.tolist()):
+        if row >= 0:
+            keys, text = rows[place]
+            more = details.arguments(row)
+            rows[place] = (*keys, *more), orjson.dumps([*orjson.loads(text), *more.values()])
+    return extra
+
+
+def nearest_rows(names: Sequence[str], starts: IntArray, wanted: Sequence[str], at: IntArray) -> IntArray:
+    """For each wanted (name, start) the row of the same name that starts within a few nanoseconds of it; -1: none."""
+    number: Table[str] = Table()
+    table_names = np.array(number.numbers(names), np.int64)
+    wanted_names = np.array(number.numbers(wanted), np.int64)
+    if not len(table_names) or not len(wanted_names):
+        return np.full(len(wanted_names), -1, np.int64)
+    order = np.lexsort((starts, table_names))
+    origin = min(int(starts.min()), int(at.min()))
+    span = max(int(starts.max()), int(at.max())) - origin + 1 + 4 * _SAME_START_NS
+    key = table_names[order] * span + starts[order] - origin
+    target = wanted_names * span + at - origin
+    place = np.minimum(np.searchsorted(key, target - _SAME_START_NS), len(key) - 1)
+    return np.where(np.abs(key[place] - target) <= _SAME_START_NS, order[place], -1)
+
+
+def _group_extra(
+    events: _Events,
+    groups: dict[str, Array],
+    parts: dict[str, Array],
+    places: _Places,
+    files: _Files,
+    names: list[str],
+) -> IntArray:
+    """The arguments of collectives, under the names that NCCL's have, with what communication.json says of them."""
+    table = events.collector.device_extras
+    first = len(table)
+    sizes = _group_sizes(events, groups, parts, places)
+    for place, thread, name in zip(
+        groups["argument"].tolist(), groups["place"].tolist(), groups["name"].tolist()
+    ):
+        own = orjson.loads(events.arguments[place])
+        group, times = files.collectives.get(names[name], ("", {}))
+        arguments = collective_arguments(
+            names[name], own.get("count"), own.get("data_type"), group, sizes.get(thread, 0)
+        )
+        rest = {key: value for key, value in own.items() if key not in ("count", "data_type")}
+        arguments = {**arguments, "Group": places.labels[thread], **rest, **times}
+        table.append((tuple(arguments), orjson.dumps(list(arguments.values()))))
+    return np.arange(first, len(table))
+
+
+def _group_sizes(
+    events: _Events, groups: dict[str, Array], parts: dict[str, Array], places: _Places
+) -> dict[int, int]:
+    """By place of a group the number of ranks that its tasks name."""
+    ranks: defaultdict[int, set[int]] = defaultdict(set)
+    owner = _groups_of(groups, parts, places)
+    for place, group in zip(parts["argument"].tolist(), owner.tolist()):
+        arguments = orjson.loads(events.arguments[place])
+        ranks[group].update((_whole(arguments.get("src rank")), _whole(arguments.get("dst rank"))))
+    return {group: len(own - {-1, NONE}) for group, own in ranks.items()}
+
+
+# ---------------------------------------------------------------------------------------------------- files beside the events
+
+
+@dataclass(frozen=True)
+class _Details:
+    """kernel_details.csv as columns."""
+
+    keys: tuple[str, ...]
+    rows: list[list[str]]
+    names: list[str]
+    start: IntArray
+
+    def arguments(self, row: int) -> JSONObject:
+        """What is known of a kernel: texts, and numbers where the value is one."""
+        values = zip(self.keys, self.rows[row])
+        return {
+            key: _value(text) for key, text in values if key not in _OWN_COLUMNS and text not in ("N/A", "")
+        }
+
+
+_OWN_COLUMNS = frozenset({"Name", "Start Time(us)", "Duration(us)", "Stream ID", "Task ID", "Model ID"})
+_TEXTS = re.compile(r"[-+]?\d+(\.\d+)?$")
+
+
+def _value(text: str) -> JSONValue:
+    text = text.strip().strip('"')
+    if not _TEXTS.match(text):
+        return text
+    return float(text) if "." in text else int(text)
+
+
+class _Files:
+    """The CSV and JSON files of a capture; those that are absent are empty."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self.collectives = self._collectives()
+        self.kernels = self._kernels()
+
+    def _rows(self, name: str) -> tuple[list[str], list[list[str]]]:
+        """The header and the rows of a CSV file."""
+        if self._folder is None:
+            return [], []
+        try:
+            with open(self._folder / name, newline="", encoding="utf-8", errors="replace") as file:
+                rows = list(csv.reader(file))
+        except (OSError, csv.Error):
+            return [], []
+        width = len(rows[0]) if rows else 0
+        return (rows[0], [row for row in rows[1:] if len(row) == width]) if rows else ([], [])
+
+    def _kernels(self) -> _Details:
+        keys, rows = self._rows("kernel_details.csv")
+        try:
+            name, start = keys.index("Name"), keys.index("Start Time(us)")
+            times = nanoseconds([row[start].strip() for row in rows])
+        except ValueError:
+            return _Details((), [], [], np.empty(0, np.int64))
+        return _Details(tuple(keys), rows, [row[name] for row in rows], times)
+
+    def _collectives(self) -> dict[str, tuple[str, JSONObject]]:
+        """By name of a collective: the name of its group, and its times in communication.json."""
+        if self._folder is None:
+            return {}
+        collectives: dict[str, tuple[str, JSONObject]] = {}
+        for step in json_object(self._folder / "communication.json").values():
+            for kind in _dicts(step):
+                for key, about in _items(kind):
+                    name, _, group = key.partition("@")
+                    times = about.get("Communication Time Info") if isinstance(about, dict) else None
+                    if isinstance(times, dict):
+                        chosen = {k: v for k, v in times.items() if "Start" not in k}
+                        collectives[name] = group, chosen
+        return collectives
+
+    @property
+    def device(self) -> int:
+        """The number of the device that the memory files name; 0 where they name none."""
+        for name in ("memory_record.csv", "npu_module_mem.csv", "operator_memory.csv"):
+            keys, rows = self._rows(name)
+            for key in ("Device Type", "Device"):
+                if key in keys and rows:
+                    return _device_number(rows[0][keys.index(key)])
+        return 0
+
+    def allocations(self) -> Allocations | None:
+        keys, rows = self._rows("operator_memory.csv")
+        totals, records = self._rows("memory_record.csv")
+        if not keys and not totals:
+            return None
+        own, record = _CsvColumns(keys, rows), _CsvColumns(totals, records)
+        return Allocations(
+            name=own.texts("Name"),
+            size=np.maximum(own.numbers("Size(KB)", KB), 0),
+            start=own.times("Allocation Time(us)"),
+            release=own.times("Release Time(us)"),
+            total=own.numbers("Allocation Total Allocated(MB)", MB),
+            release_total=own.numbers("Release Total Allocated(MB)", MB),
+            device=own.devices("Device Type"),
+            component=record.texts("Component"),
+            time=record.times("Timestamp(us)"),
+            allocated=record.numbers("Total Allocated(MB)", MB),
+            reserved=record.numbers("Total Reserved(MB)", MB),
+            active=record.numbers("Total Active(MB)", MB),
+            record_device=record.devices("Device Type"),
+        )
+
+
+def _dicts(value: JSONValue) -> Iterator[JSONObject]:
+    """A step's kinds of communication: p2p, collective."""
+    if isinstance(value, dict):
+        yield from (inner for inner in value.values() if isinstance(inner, dict))
+
+
+def _items(value: JSONObject) -> Iterable[tuple[str, JSONValue]]:
+    return value.items()
+
+
+def _device_number(text: str) -> int:
+    match = _NUMBER.search(text)
+    return int(match[0]) if match else 0
+
+
+class _CsvColumns:
+    """Columns of a CSV file by their title; a column that is absent is empty in every row."""
+
+    def __init__(self, keys: list[str], rows: list[list[str]]) -> None:
+        self._rows = rows
+        self._place = {key: place for place, key in enumerate(keys)}
+
+    def texts(self, key: str) -> list[str]:
+        place = self._place.get(key)
+        return [""] * len(self._rows) if place is None else [row[place].strip() for row in self._rows]
+
+    def numbers(self, key: str, factor: int) -> IntArray:
+        """Numbers times a factor, rounded; -1: none."""
+        values: FloatArray = np.array([_float(text) for text in self.texts(key)], np.float64)
+        return np.where(np.isfinite(values), np.rint(np.nan_to_num(values) * factor), -1).astype(np.int64)
+
+    def times(self, key: str) -> IntArray:
+        """Nanoseconds; -1: none."""
+        return np.array([_time(text) for text in self.texts(key)], np.int64)
+
+    def devices(self, key: str) -> IntArray:
+        return np.array([_device_number(text) for text in self.texts(key)], np.int64)
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
+def _time(text: str) -> int:
+    try:
+        return _exact(text)
+    except ValueError:
+        return -1
