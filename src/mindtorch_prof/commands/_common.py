@@ -38,7 +38,8 @@ def add_file(
     *,
     nargs: str | None = None,
     metavar: str | None = None,
-    help: str = "a trace file (.json or .json.gz), written by torch's profiler or by this one",
+    help: str = "a trace: a file of torch's profiler or this one (.json, .json.gz), an Ascend capture (*_ascend_pt, trace_view.json, .db), "
+    "an nsys export (.sqlite), or a folder with one of them",
 ) -> None:
     """Declare a trace file to be read, and `--strict` and `--as-recorded`."""
     parser.add_argument(name, nargs=nargs, metavar=metavar or name.upper(), help=help)
@@ -98,6 +99,16 @@ def open_trace(path: str, options: argparse.Namespace) -> Loaded:
         raise CommandError(_sentence(path, error.strerror or error)) from error
     except ValueError as error:
         raise CommandError(_sentence(path, error)) from error
+
+
+def paths_of_traces(paths: list[str]) -> list[str]:
+    """The paths that a command for several traces was given, with the traces in a folder in its place."""
+    from ..load.formats import trace_paths
+
+    try:
+        return trace_paths(paths)
+    except ValueError as error:
+        raise CommandError(" ".join(str(error).split())) from error
 
 
 @contextmanager

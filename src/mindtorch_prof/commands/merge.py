@@ -15,7 +15,16 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
-from ._common import CommandError, add_file, plain, print_json, print_rows, progress, writing
+from ._common import (
+    CommandError,
+    add_file,
+    paths_of_traces,
+    plain,
+    print_json,
+    print_rows,
+    progress,
+    writing,
+)
 
 if TYPE_CHECKING:
     from ..rewrite.merge import Merged
@@ -43,6 +52,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the merged file and print a summary of it."""
     from ..rewrite.merge import merge_traces
 
+    options.files = paths_of_traces(options.files)
     for path in options.files:
         if not os.path.exists(path):
             raise CommandError(f"{path}: No such file or directory")

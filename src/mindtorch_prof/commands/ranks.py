@@ -15,7 +15,7 @@ import argparse
 import os
 
 from ..number_formats import format_time
-from ._common import CommandError, add_file, add_output, plain, print_rows, progress
+from ._common import CommandError, add_file, add_output, paths_of_traces, plain, print_rows, progress
 from ._options import share
 
 _KEYS = (
@@ -70,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
     """Print one row per rank."""
     from ..fleet.ranks import rank_report
 
+    options.files = paths_of_traces(options.files)
     for path in options.files:
         if not os.path.exists(path):
             raise CommandError(f"{path}: No such file or directory")
