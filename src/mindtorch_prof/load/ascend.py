@@ -309,6 +309,11 @@ class Allocations:
     record_device: IntArray
 
 
+def first_known(times: IntArray, otherwise: IntArray) -> IntArray:
+    """Times; the others where they are not known. Memory is counted as free from its active release on, before it is released."""
+    return np.where(times >= 0, times, otherwise)
+
+
 def finished(tables: Tables, capture: Capture, top: JSONObject, source: str, health: Health) -> Trace:
     """The Trace of the tables of a capture. top: what the file itself says of the recording. source: the path that was given."""
     collector = tables.collector
@@ -412,53 +417,75 @@ def _add(collector: Collector, host: dict[str, Array], device: dict[str, Array],
 def _add_memory(
     collector: Collector, memory: Allocations, host: dict[str, Array], names: list[str], origin: int
 ) -> None:
-    """Allocations, their releases, and changes of the allocator's total that belong to neither: releases of older memory. Totals are
-    those of all allocators together where they were recorded, and each allocator's totals are counters."""
-    whole = "PTA+GE" if "PTA+GE" in memory.component else "PTA"
+    """Allocations, their releases, and changes of the framework's total that belong to neither: releases of older memory. Each allocator's
+    totals are counters."""
     _add_totals(collector, memory, origin)
-    count = len(memory.start)
     released = np.flatnonzero(memory.release >= 0)
     thread = _allocating_threads(memory, host, names, origin)
-    columns = {
+    engine = _is_of_engine(memory)
+    columns: dict[str, Array] = {
         "start": np.concatenate([memory.start, memory.release[released]]),
         "nbytes": np.concatenate([memory.size, -memory.size[released]]),
-        "address": np.concatenate([np.arange(1, count + 1), released + 1]),
+        "address": np.concatenate([np.arange(1, len(engine) + 1), released + 1]),
         "total": np.concatenate([memory.total, memory.release_total[released]]),
         "device": np.concatenate([memory.device, memory.device[released]]),
         "thread": np.concatenate([thread, thread[released]]),
+        "engine": np.concatenate([engine, engine[released]]),
     }
-    rows = (
-        np.flatnonzero(np.array([c == whole for c in memory.component] or [False], bool))
-        if len(memory.time)
-        else np.empty(0, np.int64)
-    )
-    rows = rows[np.argsort(memory.time[rows], kind="stable")]
-    for number in np.unique(memory.record_device[rows]).tolist():
-        own = rows[(memory.record_device[rows] == number) & (memory.allocated[rows] >= 0)]
-        if len(own) < 2:
-            continue
-        time, allocated = memory.time[own], memory.allocated[own]
-        here = columns["device"] == number
-        place = np.searchsorted(time, columns["start"][here], side="right") - 1
-        columns["total"][here] = np.where(place >= 0, allocated[np.maximum(place, 0)], columns["total"][here])
-        # what the allocations explain of each change between two records
-        change = np.diff(allocated, prepend=allocated[:1])
-        explained = np.zeros(len(own), np.int64)
-        np.add.at(explained, np.maximum(place, 0), np.where(place >= 0, columns["nbytes"][here], 0))
-        rest = np.flatnonzero((change - explained)[1:]) + 1
-        further = {
-            "start": time[rest],
-            "nbytes": (change - explained)[rest],
-            "address": np.arange(len(rest)) + count + 1,
-            "total": allocated[rest],
-            "device": np.full(len(rest), number, np.int64),
-            "thread": np.full(len(rest), _main_place(collector), np.int64),
-        }
-        count += len(rest)
-        columns = {key: np.concatenate([columns[key], further[key]]) for key in columns}
+    for number in np.unique(np.concatenate([memory.record_device, memory.device])).tolist():
+        columns = _with_other_changes(columns, memory, number, _main_place(collector))
+    del columns["engine"]
     columns["start"] = columns["start"] - origin
     columns["thread"] = columns["thread"].astype(np.int32)
     collector.memory.add_columns(columns, coarse=False)
+
+
+def _is_of_engine(memory: Allocations) -> BoolArray:
+    """Mask of the allocations that the graph engine made by itself, beside the framework's: those in the records of its own total."""
+    component = np.array(memory.component or [""], object)[: len(memory.time)]
+    named = np.array([name.startswith("cann::") for name in memory.name], bool)
+    recorded: BoolArray = np.isin(memory.start, memory.time[component == "GE"])
+    return named | (recorded & ~np.isin(memory.start, memory.time[component == "PTA"]))
+
+
+def _with_other_changes(
+    columns: dict[str, Array], memory: Allocations, number: int, thread: int
+) -> dict[str, Array]:
+    """The rows of memory with those changes of a device's recorded total that no row explains, and with the totals of both allocators.
+    The engine's own records count a release only with the next one, so that its total is summed up."""
+    is_own = np.array([component == "PTA" for component in memory.component] or [False], bool)
+    rows = np.flatnonzero(is_own[: len(memory.time)])
+    rows = rows[(memory.record_device[rows] == number) & (memory.allocated[rows] >= 0)]
+    rows = rows[np.argsort(memory.time[rows], kind="stable")]
+    time, allocated = memory.time[rows], memory.allocated[rows]
+    if len(rows):
+        known = np.flatnonzero((columns["device"] == number) & ~columns["engine"])
+        place = np.searchsorted(time, columns["start"][known], side="right") - 1
+        change = np.diff(allocated, prepend=allocated[:1])
+        np.subtract.at(change, np.maximum(place, 0), columns["nbytes"][known])
+        rest = np.flatnonzero(change[1:]) + 1
+        further: dict[str, Array] = {
+            "start": time[rest],
+            "nbytes": change[rest],
+            "address": np.arange(len(rest)) + columns["address"].max(initial=0) + 1,
+            "total": allocated[rest],
+            "device": np.full(len(rest), number, np.int64),
+            "thread": np.full(len(rest), thread, np.int64),
+            "engine": np.zeros(len(rest), bool),
+        }
+        columns = {key: np.concatenate([columns[key], further[key]]) for key in columns}
+    here = np.flatnonzero(columns["device"] == number)
+    here = here[np.argsort(columns["start"][here], kind="stable")]
+    engine = columns["engine"][here]
+    running = np.cumsum(np.where(engine, columns["nbytes"][here], 0))
+    if engine.any():  # what was allocated before
+        first = here[np.argmax(engine)]
+        running += max(int(columns["total"][first] - columns["nbytes"][first]), 0)
+    if len(rows):
+        place = np.searchsorted(time, columns["start"][here], side="right") - 1
+        before = int(allocated[0])
+        columns["total"][here] = np.where(place >= 0, allocated[np.maximum(place, 0)], before) + running
+    return columns
 
 
 def _add_totals(collector: Collector, memory: Allocations, origin: int) -> None:

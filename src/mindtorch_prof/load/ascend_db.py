@@ -24,6 +24,7 @@ from .ascend import (
     collective_arguments,
     empty_frames,
     finished,
+    first_known,
     inputs_json,
     op_kinds,
     task_kinds,
@@ -316,7 +317,8 @@ class _Reader:
         values = self.file.floats("TASK_PMU_INFO", "value")
         for number, label, value in zip(task.tolist(), self._text(name), values.tolist()):
             if value == value:
-                metrics.setdefault(number, {})[label] = value
+                title, factor = _metric_title(label)
+                metrics.setdefault(number, {})[title] = value * factor
         return metrics
 
     def _extra(self, columns: dict[str, list[JSONValue]], further: list[JSONObject], count: int) -> IntArray:
@@ -471,7 +473,7 @@ class _Reader:
         (number,) = file.integers("ACC_PMU", "accId")
         for column, label in (
             ("readBwLevel", "read_bandwidth"),
-            ("writeBwLevel", "write_bandwidth"),
+            ("writeBwLevel", "write_band_width"),
             ("readOstLevel", "read_ost"),
             ("writeOstLevel", "write_ost"),
         ):
@@ -494,9 +496,9 @@ class _Reader:
         tables = {"OP_MEMORY", "MEMORY_RECORD"} & self.file.tables
         if not tables:
             return None
-        name, size, start, release, total, release_total, device = self.file.integers(
-            "OP_MEMORY", "name", "size", "allocationTime", "releaseTime", "allocationTotalAllocated",
-            "releaseTotalAllocated", "deviceId",
+        name, size, start, release, active_release, total, release_total, device = self.file.integers(
+            "OP_MEMORY", "name", "size", "allocationTime", "releaseTime", "activeReleaseTime",
+            "allocationTotalAllocated", "releaseTotalAllocated", "deviceId",
         )  # fmt: skip
         component, time, allocated, reserved, active, record_device = self.file.integers(
             "MEMORY_RECORD",
@@ -511,7 +513,7 @@ class _Reader:
             name=self._text(name),
             size=np.maximum(size, 0),
             start=start,
-            release=release,
+            release=first_known(active_release, release),
             total=total,
             release_total=release_total,
             device=np.maximum(device, 0),
@@ -551,6 +553,13 @@ def _looked_up(table: dict[str, Array], tasks: IntArray, column: str) -> Array:
     order = np.argsort(table["task"], kind="stable")
     values: Array = table[column][order[np.searchsorted(table["task"][order], tasks)]]
     return values
+
+
+def _metric_title(label: str) -> tuple[str, float]:
+    """What kernel_details.csv calls a metric, and the factor to its unit: times are in microseconds there, and in nanoseconds here."""
+    if not label.endswith("_time"):
+        return label, 1
+    return {"aic_total_time": "aicore_time", "aiv_total_time": "aiv_time"}.get(label, label) + "(us)", 0.001
 
 
 def _module_number(name: str) -> int:

@@ -31,6 +31,7 @@ from .ascend import (
     Tables,
     collective_arguments,
     finished,
+    first_known,
     inputs_json,
     json_object,
     op_kinds,
@@ -108,8 +109,9 @@ class _Events:
         self.ops, self.calls, self.frames, self.other = (_Columns() for _ in range(4))
         self.flows = _Columns()
         self.flow_ids: Table[tuple[str, JSONScalar]] = Table()
-        self.counters: list[tuple[int, int, float]] = []
-        self.counter_places: list[Place] = []
+        self.counters: list[tuple[IntArray, list[int], FloatArray]] = []  # times, series, values
+        self.series: Table[tuple[JSONScalar, ...]] = Table()  # counter, argument, numbers of what it counts
+        self._inputs: dict[tuple[object, object], int] = {}  # by texts of dims and types
         self.processes: dict[JSONScalar, str] = {}
         self.labels: dict[JSONScalar, str] = {}
         self.threads: dict[Place, str] = {}
@@ -164,20 +166,25 @@ class _Events:
 
     def _add_ops(self, group: Rows) -> None:
         args = [_arguments(e) for e in group]
-        inputs, stacks = self.collector.inputs, self.collector.stacks
+        stacks = self.collector.stacks
         columns: dict[str, Array | list[int]] = {
             **self._common(group),
             "sequence": [int(a.get("Sequence number", -1)) for a in args],
             "forward": [int(a.get("Fwd thread id", 0)) for a in args],
             "inputs": [
-                inputs[inputs_json(str(a["Input Dims"]), str(a.get("Input type", "")))]
-                if "Input Dims" in a
-                else -1
+                self._inputs_number(a["Input Dims"], a.get("Input type", "")) if "Input Dims" in a else -1
                 for a in args
             ],
             "stack": [stacks[stack_text(t)] if (t := a.get("Call stack")) else -1 for a in args],
         }
         self.ops.add(**columns)
+
+    def _inputs_number(self, dims: object, types: object) -> int:
+        number = self._inputs.get((dims, types))
+        if number is None:
+            number = self.collector.inputs[inputs_json(str(dims), str(types))]
+            self._inputs[dims, types] = number
+        return number
 
     def _add_calls(self, group: Rows) -> None:
         queue = [int(_arguments(e).get("correlation_id", -1)) for e in group]
@@ -224,13 +231,18 @@ class _Events:
                 self.threads[pid, event.get("tid")] = str(args["name"]).strip()
 
     def _add_counters(self, group: Rows) -> None:
-        for event, time in zip(group, nanoseconds([e["ts"] for e in group]).tolist()):
-            args = _arguments(event)
-            which = "".join(f" {args[key]}" for key in args if key.endswith("_id"))
-            for series, value in args.items():
-                if not series.endswith("_id") and isinstance(value, (int, float)):
-                    name = f"{event['name']}{which}{_unit(series)}"
-                    self.counters.append((time, self.collector.counter_names[name], float(value)))
+        layouts: defaultdict[tuple[str, ...], Rows] = defaultdict(list)
+        for event in group:
+            layouts[tuple(_arguments(event))].append(event)
+        for keys, rows in layouts.items():
+            times = nanoseconds([e["ts"] for e in rows])
+            ids = [key for key in keys if key.endswith("_id")]
+            for key in keys:
+                values = [e["args"][key] for e in rows]
+                if key in ids or {*map(type, values)} - {int, float}:
+                    continue
+                which = [(e["name"], key, *[e["args"][i] for i in ids]) for e in rows]
+                self.counters.append((times, self.series.numbers(which), np.array(values, np.float64)))
 
 
 def _arguments(event: RawEvent) -> EventArgs:
@@ -439,6 +451,7 @@ def _device(
         np.isin(hardware["connection"], groups["connection"][groups["connection"] >= 0])
         & (hardware_kind != DEVICE_SYNC)
     ] = DEVICE_PART
+    hardware_kind[_is_frame(hardware, hardware_kind, groups, files, names)] = DEVICE_PART
     if len(parts["start"]):  # the same tasks, with more to say of each
         keep = ~_repeated(hardware, parts)
         hardware, hardware_kind = _chosen(hardware, keep), hardware_kind[keep]
@@ -470,6 +483,27 @@ def _device(
         "extra": extra.astype(np.int32),
         "place": whole["place"],
     }
+
+
+def _is_frame(
+    hardware: dict[str, Array], kind: IntArray, groups: dict[str, Array], files: _Files, names: list[str]
+) -> BoolArray:
+    """Mask of tasks that look like kernels and are the frame around a collective's tasks: they run inside a collective, are not in
+    kernel_details.csv, and neither is any task of their stream."""
+    frame = np.zeros(len(kind), bool)
+    rows = np.flatnonzero(kind == DEVICE_KERNEL)
+    if not files.kernels.rows or not len(rows) or not len(groups["start"]):
+        return frame
+    texts = [names[n] for n in hardware["name"][rows].tolist()]
+    described = nearest_rows(files.kernels.names, files.kernels.start, texts, hardware["start"][rows]) >= 0
+    elsewhere = ~np.isin(hardware["stream"][rows], hardware["stream"][rows[described]])
+    order = np.argsort(groups["start"], kind="stable")
+    starts = groups["start"][order]
+    ends = np.maximum.accumulate((groups["start"] + groups["length"])[order])
+    place = np.searchsorted(starts, hardware["start"][rows] + _SAME_START_NS, side="right") - 1
+    inside = (place >= 0) & (hardware["start"][rows] <= ends[np.maximum(place, 0)])
+    frame[rows] = elsewhere & inside
+    return frame
 
 
 def _repeated(hardware: dict[str, Array], parts: dict[str, Array]) -> BoolArray:
@@ -578,13 +612,18 @@ def _link_calls(events: _Events, calls: dict[str, Array], device: dict[str, Arra
 
 
 def _counters(events: _Events) -> dict[str, Array]:
+    """The table of counters: each series is named by its counter, the number of the unit that it counts, and its unit of measure."""
     if not events.counters:
         return {"name": np.empty(0, np.int32), "start": np.empty(0, np.int64), "value": np.empty(0)}
     start, name, value = zip(*events.counters)
+    texts = [
+        " ".join([str(counter), *map(str, ids)]) + _unit(str(key)) for counter, key, *ids in events.series
+    ]
+    numbers = np.array(events.collector.counter_names.numbers(texts), np.int32)
     return {
-        "name": np.array(name, np.int32),
-        "start": np.array(start, np.int64),
-        "value": np.array(value, np.float64),
+        "name": numbers[np.concatenate(name)],
+        "start": np.concatenate(start),
+        "value": np.concatenate(value),
     }
 
 
@@ -781,7 +820,7 @@ class _Files:
             name=own.texts("Name"),
             size=np.maximum(own.numbers("Size(KB)", KB), 0),
             start=own.times("Allocation Time(us)"),
-            release=own.times("Release Time(us)"),
+            release=first_known(own.times("Active Release Time(us)"), own.times("Release Time(us)")),
             total=own.numbers("Allocation Total Allocated(MB)", MB),
             release_total=own.numbers("Release Total Allocated(MB)", MB),
             device=own.devices("Device Type"),
