@@ -746,13 +746,13 @@ class _Details:
 
 
 _OWN_COLUMNS = frozenset({"Name", "Start Time(us)", "Duration(us)", "Stream ID", "Task ID", "Model ID"})
-_TEXTS = re.compile(r"[-+]?\d+(\.\d+)?$")
+_DIGITS = re.compile(r"[-+]?\d+(\.\d+)?$")
 
 
 def _value(text: str) -> JSONValue:
-    text = text.strip().strip('"')
-    if not _TEXTS.match(text):
-        return text
+    text = text.strip()
+    if not _DIGITS.match(text):
+        return text.strip('"')  # shapes are quoted, also where they are one number
     return float(text) if "." in text else int(text)
 
 

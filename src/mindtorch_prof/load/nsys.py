@@ -335,9 +335,11 @@ class _Reader:
 
     def _unify_correlations(self, host: dict[str, Array], device: dict[str, Array]) -> None:
         """Make correlation ids unique where several processes use the same ones."""
-        calls = host["kind"] == RUNTIME
-        pairs = np.unique(np.stack([host["correlation"][calls], host["process"][calls]]), axis=1)
-        if not pairs.size or not (pairs[0, 1:] == pairs[0, :-1]).any():
+        correlation, process = (
+            np.concatenate([host[key], device[key]]) for key in ("correlation", "process")
+        )
+        pairs = np.unique(np.stack([correlation, process])[:, correlation >= 0], axis=1)
+        if not (pairs[0, 1:] == pairs[0, :-1]).any():
             return
         numbers = np.unique(np.concatenate([host["process"], device["process"]]))
         for table in (host, device):
