@@ -112,7 +112,8 @@ class _Reader:
         is_python = kind == _PYTHON
         rows = np.flatnonzero(~is_python)
         texts = self._text(name[rows])
-        calls = self._calls()
+        others = [self._calls(), self._marks()]
+        calls = {key: np.concatenate([part[key] for part in others]) for key in others[0]}
         event_kind = np.select([kind[rows] == _QUEUE, kind[rows] == _MARK], [RUNTIME, ANNOTATION], OP).astype(
             np.int8
         )
@@ -125,7 +126,7 @@ class _Reader:
             "thread": np.concatenate([self._threads(tid[rows]), calls["thread"]]),
             "start": np.concatenate([start[rows], calls["start"]]),
             "length": np.concatenate([np.maximum(end - start, 0)[rows], calls["length"]]),
-            "kind": np.concatenate([event_kind, np.full(count, RUNTIME, np.int8)]),
+            "kind": np.concatenate([event_kind, calls["kind"]]),
             "sequence": np.concatenate([sequence[rows], none]),
             "forward": np.concatenate([np.maximum(forward[rows], 0), np.zeros(count, np.int64)]),
             "inputs": np.concatenate([self._inputs(shapes[rows], types[rows]), none]).astype(np.int32),
@@ -169,7 +170,28 @@ class _Reader:
             "thread": self._threads(tid),
             "start": start,
             "length": np.maximum(end - start, 0),
+            "kind": np.full(len(start), RUNTIME, np.int8),
             "connection": connection,
+        }
+
+    def _marks(self) -> dict[str, Array]:
+        """Ranges that the program marked (mstx), and runs of Python's garbage collector."""
+        start, end, tid, message = self.file.integers(
+            "MSTX_EVENTS", "startNs", "endNs", "globalTid", "message"
+        )
+        is_range = end > start
+        collected, collected_end, collected_tid = self.file.integers(
+            "GC_RECORD", "startNs", "endNs", "globalTid"
+        )
+        texts = [*self._text(message[is_range]), *["GC"] * len(collected)]
+        begin = np.concatenate([start[is_range], collected])
+        return {
+            "name": self._names(texts),
+            "thread": self._threads(np.concatenate([tid[is_range], collected_tid])),
+            "start": begin,
+            "length": np.maximum(np.concatenate([end[is_range], collected_end]) - begin, 0),
+            "kind": np.full(len(begin), ANNOTATION, np.int8),
+            "connection": np.full(len(begin), -1, np.int64),
         }
 
     def _inputs(self, shapes: IntArray, types: IntArray) -> IntArray:

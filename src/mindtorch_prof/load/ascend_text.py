@@ -180,6 +180,8 @@ class _Events:
         self.ops.add(**columns)
 
     def _inputs_number(self, dims: object, types: object) -> int:
+        if not isinstance(dims, str):  # lists, as Kineto has them
+            return self.collector.inputs[orjson.dumps([None, types, None, dims])]
         number = self._inputs.get((dims, types))
         if number is None:
             number = self.collector.inputs[inputs_json(str(dims), str(types))]
@@ -293,7 +295,7 @@ class _Processes:
 
     def __init__(self, events: _Events) -> None:
         self._names, self._labels = events.processes, events.labels
-        framework = [pid for pid, name in self._names.items() if _FRAMEWORK.match(name)]
+        framework = [pid for pid, name in self._names.items() if _FRAMEWORK.fullmatch(name)]
         known = {pid for pid, _ in events.places}
         self.host = next((pid for pid in framework if pid in known), framework[0] if framework else None)
         if self.host is None:

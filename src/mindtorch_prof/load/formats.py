@@ -17,7 +17,7 @@ from .nsys import is_nsys
 from .sqlite_tables import MAGIC, SqliteTables, opened_tables
 
 _ENDINGS = (".json", ".json.gz", ".sqlite", ".sqlite.gz", ".db", ".db.gz")
-_CAPTURES = ("ascend_pytorch_profiler*.db", "trace_view.json", "trace_view.json.gz")
+_CAPTURES = ("ascend_*profiler*.db", "trace_view.json", "trace_view.json.gz")
 _LISTED = 8  # traces that an error names
 
 

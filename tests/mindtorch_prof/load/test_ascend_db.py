@@ -131,6 +131,28 @@ def test_analysis_db_is_refused_and_points_to_its_neighbour(tmp_path: Path) -> N
         load(folder / "ASCEND_PROFILER_OUTPUT" / "analysis.db")
 
 
+def test_ranges_that_the_program_marked_are_annotations(tmp_path: Path) -> None:
+    tables = captures.db_tables()
+    columns, rows = tables["STRING_IDS"]
+    tables["STRING_IDS"] = columns, [*rows, (900, "my range")]
+    thread = (captures.PID << 32) | captures.PID
+    times = captures.ns(200.0), captures.ns(210.0)
+    tables["MSTX_EVENTS"] = (
+        ("startNs", "endNs", "globalTid", "message"),
+        [
+            (*times, thread, 900),
+            (times[0], times[0], thread, 900),  # a mark: no range
+        ],
+    )
+    tables["GC_RECORD"] = (
+        ("startNs", "endNs", "globalTid"),
+        [(captures.ns(220.0), captures.ns(225.0), thread)],
+    )
+    loaded = load(captures.write_tables(tmp_path / "a.db", tables))
+    assert (row(loaded, "my range").count, row(loaded, "my range").cpu_time_total) == (1, 10.0)
+    assert row(loaded, "GC").cpu_time_total == 5.0
+
+
 def test_strings_may_be_missing(tmp_path: Path) -> None:
     tables = captures.db_tables()
     columns, rows = tables["STRING_IDS"]

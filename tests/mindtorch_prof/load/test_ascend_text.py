@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from average_rows import row
 from mindtorch_prof import load
 from mindtorch_prof.communication import on_device
 from mindtorch_prof.load.ascend_text import nanoseconds
-from mindtorch_prof.trace import DEVICE_KERNEL, DEVICE_PART, Trace
+from mindtorch_prof.trace import ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_PART, Trace
 
 RANKS = ("rank0", "rank1")
 UNKNOWN_PROCESS = 77
@@ -120,6 +121,45 @@ def test_times_of_ops_are_those_of_operator_details(rank: str, ecosystem: Path) 
             assert average.self_device_time_total > on_npu
         else:
             assert average.self_device_time_total == pytest.approx(on_npu, abs=0.05)
+
+
+@pytest.mark.parametrize("left_out", ["planes", "calls", "connections", "flows", "files", "all"])
+def test_work_of_the_device_is_the_same_where_a_level_records_less(
+    left_out: str, ecosystem: Path, tmp_path: Path
+) -> None:
+    folder = output(ecosystem, "rank0")
+    events = json.loads((folder / "trace_view.json").read_text())
+    names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    planes = {
+        (e["pid"], e["tid"])
+        for e in events
+        if e["name"] == "thread_name" and e["args"]["name"].startswith("Plane")
+    }
+
+    def stays(event: dict[str, Any]) -> bool:
+        is_plane = (event["pid"], event["tid"]) in planes
+        is_call = names.get(event["pid"]) == "CANN" and event["ph"] != "M"
+        is_flow = event["ph"] in ("s", "f")
+        return not (
+            (left_out in ("planes", "all") and is_plane)
+            or (left_out in ("calls", "all") and is_call)
+            or (left_out in ("flows", "all") and is_flow)
+        )
+
+    chosen = [event for event in events if stays(event)]
+    if left_out in ("connections", "all"):
+        for event in chosen:
+            event.get("args", {}).pop("connection_id", None)
+    copy = tmp_path / "rank0_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
+    copy.mkdir(parents=True)
+    (copy / "trace_view.json").write_text(json.dumps(chosen))
+    if left_out not in ("files", "all"):
+        shutil.copy(folder / "kernel_details.csv", copy)
+    whole, part = load(folder).trace.device, load(copy).trace.device
+    assert [d.works.sum() for d in (whole, part)] == [215, 215]
+    for kind in (DEVICE_KERNEL, DEVICE_COPY):
+        lengths = [int((d.end_ns - d.start_ns)[d.kind == kind].sum()) for d in (whole, part)]
+        assert lengths[0] == lengths[1]
 
 
 def test_derived_rows_and_planes_are_no_host_events(ecosystem: Path) -> None:
@@ -229,6 +269,29 @@ def test_rows_of_unknown_processes_of_the_device_are_left_out_and_said(tmp_path:
     loaded = load(captures.text_capture(tmp_path / "a_ascend_pt", events))
     assert "?" not in loaded.trace.names
     assert any("New Thing" in text for text in loaded.health.lacks)
+
+
+def test_inputs_may_be_lists(tmp_path: Path) -> None:
+    events = captures.text_events()
+    for event in events:
+        if event["name"] == "aten::mm":
+            event["args"] |= {"Input Dims": [[2, 3], [3, 5]], "Input type": ["float", "float"]}
+    trace = load(captures.text_capture(tmp_path / "a_ascend_pt", events)).trace
+    mm = [trace.names[n] for n in trace.name.tolist()].index("aten::mm")
+    assert trace.input_table[trace.inputs[mm]].dims == [[2, 3], [3, 5]]
+
+
+def test_rows_of_further_processes_of_the_host_are_annotations_of_their_thread(tmp_path: Path) -> None:
+    pid = (captures.PID << 10) | (1 << 5)
+    events = [
+        *captures.text_events(),
+        {"ph": "X", "name": "GC", "pid": pid, "tid": captures.PID, "ts": captures.us(300), "dur": 5.0},
+        {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": "Python GC"}},
+        {"ph": "M", "name": "process_labels", "pid": pid, "tid": 0, "args": {"labels": "CPU"}},
+    ]
+    trace = load(captures.text_capture(tmp_path / "a_ascend_pt", events)).trace
+    collector = [trace.names[n] for n in trace.name.tolist()].index("GC")
+    assert (trace.thread[collector], trace.kind[collector]) == (captures.PID, ANNOTATION)
 
 
 def test_broken_events_are_dropped_and_counted(tmp_path: Path) -> None:
