@@ -15,10 +15,11 @@ def test_every_example_of_the_page_on_loading_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names: dict[str, object] = {"__name__": "example"}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
     printed = capsys.readouterr().out
     assert "Self CPU time total" in printed
     assert "the end of the file is missing" in printed
+    assert "the GPUs are not described" in printed
