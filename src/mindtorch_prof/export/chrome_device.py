@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import orjson
 
-from ..arrays import IntArray
+from ..arrays import BoolArray, IntArray
 from ..trace import (
     DEVICE_ANNOTATION,
     DEVICE_COPY,
@@ -60,13 +60,22 @@ def external_ids(trace: Trace) -> IntArray:
     return numbers
 
 
-def correlations(trace: Trace) -> IntArray:
-    """The correlation id that a runtime call shares with what it launched; -1: it launched nothing."""
+def correlations(trace: Trace, *, of_flows: bool = False) -> IntArray:
+    """The correlation id that a runtime call shares with what it launched, or with that to which a flow leads; -1: there is none."""
     numbers = np.full(len(trace), -1, np.int64)
     device = trace.device
-    launched = (device.launch >= 0) & (device.correlation >= 0)
+    launched = _has_flow(trace) if of_flows else (device.launch >= 0) & (device.correlation >= 0)
     numbers[device.launch[launched]] = device.correlation[launched]
     return numbers
+
+
+def _has_flow(trace: Trace) -> BoolArray:
+    """Mask of the device events to which a flow leads. None leads to the parts of a collective, and to waiting inside it: a flow has one end,
+    which is the collective."""
+    device = trace.device
+    linked: BoolArray = (device.launch >= 0) & (device.correlation >= 0)
+    inside = np.isin(device.correlation, device.correlation[device.kind == DEVICE_PART])
+    return linked & ~(inside & (device.kind >= DEVICE_SYNC))
 
 
 def metadata_lines(trace: Trace, at: str) -> Iterator[str]:
@@ -88,7 +97,7 @@ def metadata_lines(trace: Trace, at: str) -> Iterator[str]:
 
 def launch_arrows(trace: Trace, where: Callable[[int], str], shift: int) -> Iterator[tuple[int, str]]:
     """The starts of the flows from runtime calls to device events: (row, line). `where` returns the fields `"pid":..,"tid":..` of a thread."""
-    numbers = correlations(trace)
+    numbers = correlations(trace, of_flows=True)
     for row in np.flatnonzero(numbers >= 0).tolist():
         place = where(int(trace.thread[row]))
         yield (
@@ -101,7 +110,7 @@ def device_lines(trace: Trace, shift: int, size: int) -> Iterator[list[str]]:
     """Lines of device events, each followed by the end of its flow; `size` events at a time."""
     device = trace.device
     names = [_text(name) for name in device.names]
-    launched = (device.launch >= 0) & (device.correlation >= 0)
+    launched = _has_flow(trace)
     for first in range(0, len(device), size):
         part = slice(first, first + size)
         lines = []
