@@ -447,11 +447,12 @@ class _Reader:
 
     def _group_sizes(self, op: IntArray) -> list[int]:
         """By collective the number of ranks that its tasks name."""
-        sizes = []
-        for number in op.tolist():
-            ranks = np.unique(self._part_ranks[:, self._part_op == number])
-            sizes.append(int(((ranks >= 0) & (ranks < NONE)).sum()))
-        return sizes
+        ranks, owner = self._part_ranks.reshape(-1), np.tile(self._part_op, 2)
+        known = (ranks >= 0) & (ranks < NONE)
+        pairs = np.unique(np.stack([owner[known], ranks[known]]), axis=1)
+        owners, sizes = np.unique(pairs[0], return_counts=True)
+        size_of = dict(zip(owners.tolist(), sizes.tolist()))
+        return [size_of.get(number, 0) for number in op.tolist()]
 
     def _times(self) -> dict[str, JSONObject]:
         """What analysis.db says of collectives, under the names of communication.json."""

@@ -107,6 +107,10 @@ class Source:
             self._check_size(size)
             yield chunk
 
+    def check_total(self) -> None:
+        """Refuse a file that is larger than a content may be, where it is read by others."""
+        self._check_size(self.total or 0)
+
     def _check_size(self, size: int) -> None:
         limits = self.limits
         if size > limits.max_bytes:

@@ -150,6 +150,7 @@ def _database(source: Source, file: PathOrFile, shown: str) -> Trace:
     """Read an SQLite file; one that is packed, or no file with a path, is copied to a temporary file first."""
     is_path = isinstance(file, (str, os.PathLike))
     if is_path and not source.packed_head:
+        source.check_total()
         return _of_tables(Path(os.fsdecode(file)), source.name, shown)  # type: ignore[arg-type]
     with tempfile.TemporaryDirectory(prefix="mindtorch_prof_") as folder:
         copy = Path(folder, "trace.sqlite")

@@ -27,7 +27,8 @@ class SqliteTables:
         # texts that are no valid UTF-8 are kept as far as they are
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         try:
-            listed = connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            # no views: what one computes may take any time
+            listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
             self.tables = frozenset(row[0] for row in listed)
         except sqlite3.Error as error:
             raise NotATraceError(f"{name}: an SQLite file that cannot be read ({error})") from error
@@ -89,7 +90,7 @@ class SqliteTables:
         except sqlite3.OperationalError as error:
             if "rowid" not in str(error):
                 raise
-            return self._connection.execute(statement)  # a view, or a table without row numbers
+            return self._connection.execute(statement)  # a table without row numbers
 
 
 def _quoted(name: str) -> str:

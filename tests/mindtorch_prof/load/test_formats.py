@@ -12,7 +12,7 @@ import kineto_documents as documents
 import pytest
 
 from mindtorch_prof import load
-from mindtorch_prof.load import NotATraceError
+from mindtorch_prof.load import NotATraceError, RefusedTraceError
 from mindtorch_prof.load.formats import trace_file, trace_paths
 
 
@@ -81,6 +81,20 @@ def test_commands_for_many_traces_take_those_of_a_folder(tmp_path: Path) -> None
     paths = [str(tmp_path / f"rank{rank}_ascend_pt") for rank in (0, 1)]
     assert trace_paths([str(tmp_path), "x.json"]) == [*paths, "x.json"]
     assert trace_paths([paths[0]]) == [paths[0]]
+
+
+def test_a_database_beyond_the_limit_is_refused(tmp_path: Path) -> None:
+    path = captures.nsys_export(tmp_path / "a.sqlite")
+    with pytest.raises(RefusedTraceError, match=r"a\.sqlite: refused"):
+        load(path, max_bytes=1000)
+
+
+def test_a_packed_database_that_was_cut_is_refused(tmp_path: Path) -> None:
+    path = captures.nsys_export(tmp_path / "a.sqlite")
+    cut = tmp_path / "cut.sqlite.gz"
+    cut.write_bytes(gzip.compress(path.read_bytes())[:-200])
+    with pytest.raises(NotATraceError, match=r"cut\.sqlite\.gz: the packed data ends too early"):
+        load(cut)
 
 
 def test_a_database_from_bytes_and_from_an_open_file(tmp_path: Path) -> None:

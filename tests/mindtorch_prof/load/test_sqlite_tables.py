@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,16 @@ def test_names_in_a_file_are_no_statements(tmp_path: Path) -> None:
     with opened_tables(path, "a.db") as tables:
         assert tables.integers("T", name)[0].tolist() == [7]
         assert tables.count("T") == 1
+
+
+def test_views_are_not_read(tmp_path: Path) -> None:
+    path = write_tables(tmp_path / "a.db", {"T": (("a",), [(7,)])})
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE VIEW V AS SELECT a FROM T")
+    connection.commit()
+    connection.close()
+    with opened_tables(path, "a.db") as tables:
+        assert tables.tables == {"T"}
 
 
 @pytest.mark.parametrize("keep", [100, 5000])
