@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+Tables: TypeAlias = "dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]"  # columns and rows by name
 
 BASE_NS = 1_736_408_883_000_000_000
 PID, WORKER, DEVICE = 3_000_000, 3_000_007, 3
@@ -182,7 +184,7 @@ class Strings(dict[str, int]):
         return number
 
 
-def write_tables(path: Path, tables: dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]) -> Path:
+def write_tables(path: Path, tables: Tables) -> Path:
     """Write tables (columns, rows) into an SQLite file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path)
@@ -194,7 +196,7 @@ def write_tables(path: Path, tables: dict[str, tuple[tuple[str, ...], list[tuple
     return path
 
 
-def db_tables() -> dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+def db_tables() -> Tables:
     """The capture as tables."""
     texts = Strings()
     main, worker = (PID << 32) | PID, (PID << 32) | WORKER
@@ -283,7 +285,7 @@ def db_tables() -> dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
         task(5, TASKS[1], "Notify Wait", 4, 7),
     ]
     name, start, length = COLLECTIVE
-    tables: dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]] = {
+    tables: Tables = {
         "PYTORCH_API": (
             (
                 "startNs TEXT",
@@ -388,11 +390,11 @@ def db_capture(folder: Path) -> Path:
 # ---------------------------------------------------------------------------------------------------- nsys
 
 
-def nsys_tables() -> dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+def nsys_tables() -> Tables:
     """Two processes with one GPU each, both of which call it device 0 and use correlation id 7."""
     texts = Strings()
     first, second = (41 << 24), (42 << 24)
-    tables: dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]] = {
+    tables: Tables = {
         "CUPTI_ACTIVITY_KIND_KERNEL": (
             (
                 "start",

@@ -37,6 +37,8 @@ from .kineto import built
 OUTPUT = "ASCEND_PROFILER_OUTPUT"  # the folder of a capture that holds what users read
 NONE = 4_294_967_295  # an unsigned number that stands for none in rank and model ids
 KB, MB = 1 << 10, 1 << 20
+LARGEST_NS = 4 * 10**18  # a start and a length together fit 64 bits
+LARGEST_BYTES = 1 << 52
 
 # ---------------------------------------------------------------------------------------------------- tasks of the device
 
@@ -160,7 +162,7 @@ def collective_arguments(
     arguments: JSONObject = {}
     if match:
         arguments["Collective name"] = _COLLECTIVES.get(match[1].lower(), match[1].lower())
-    if isinstance(count, (int, float)):
+    if isinstance(count, (int, float)) and 0 <= count < LARGEST_BYTES:
         arguments["In msg nelems"] = int(count)
     if isinstance(dtype, str) and dtype:
         arguments["dtype"] = _DTYPES.get(dtype, dtype)
@@ -309,6 +311,17 @@ class Allocations:
     record_device: IntArray
 
 
+def pair_keys(
+    table: tuple[IntArray, IntArray], wanted: tuple[IntArray, IntArray]
+) -> tuple[IntArray, IntArray]:
+    """One number for each pair (group, value) of a table, and of what is looked for in it: in the order of (group, value). Values may be as
+    far apart as numbers are."""
+    values, rank = np.unique(np.concatenate([table[1], wanted[1]]), return_inverse=True)
+    rank = rank.reshape(-1)
+    count = len(table[1])
+    return table[0] * len(values) + rank[:count], wanted[0] * len(values) + rank[count:]
+
+
 def first_known(times: IntArray, otherwise: IntArray) -> IntArray:
     """Times; the others where they are not known. Memory is counted as free from its active release on, before it is released."""
     return np.where(times >= 0, times, otherwise)
@@ -317,6 +330,7 @@ def first_known(times: IntArray, otherwise: IntArray) -> IntArray:
 def finished(tables: Tables, capture: Capture, top: JSONObject, source: str, health: Health) -> Trace:
     """The Trace of the tables of a capture. top: what the file itself says of the recording. source: the path that was given."""
     collector = tables.collector
+    collector.dropped["no time"] += _drop_impossible_times(tables)
     host, device = tables.host, tables.device
     if not len(host["start"]) and not len(device["start"]) and not len(tables.frames["start"]):
         raise NotATraceError(f"{source or 'the file'}: an Ascend trace without events")
@@ -338,6 +352,29 @@ def finished(tables: Tables, capture: Capture, top: JSONObject, source: str, hea
     lacks = [*tables.lacks, *_lacks(tables, capture)]
     health = Health(health.dropped, health.unfinished, health.repaired, health.notes, tuple(lacks))
     return built({**top, "baseTimeNanoseconds": origin}, collector, source, health)
+
+
+def in_range(table: dict[str, Array]) -> BoolArray:
+    """Mask of the rows whose start and end are times since some epoch."""
+    start, length = table["start"], table["length"]
+    mask: BoolArray = (start >= 0) & (start < LARGEST_NS) & (length < LARGEST_NS)
+    return mask
+
+
+def _drop_impossible_times(tables: Tables) -> int:
+    """Leave out rows whose times are beyond all clocks; how many there are."""
+    known = in_range(tables.host)
+    new_row = np.where(known, np.cumsum(known) - 1, -1)
+    op = tables.device["op"]
+    tables.device["op"] = np.where(op >= 0, np.append(new_row, -1)[op], -1)
+    masks = [in_range(table) for table in (tables.host, tables.device, tables.frames)]
+    tables.host, tables.device, tables.frames = (
+        {name: column[mask] for name, column in table.items()}
+        for table, mask in zip((tables.host, tables.device, tables.frames), masks)
+    )
+    counted = (tables.counters["start"] >= 0) & (tables.counters["start"] < LARGEST_NS)
+    tables.counters = {name: column[counted] for name, column in tables.counters.items()}
+    return sum(int((~mask).sum()) for mask in masks)
 
 
 def _find_ops(host: dict[str, Array], names: list[str]) -> None:
@@ -419,6 +456,7 @@ def _add_memory(
 ) -> None:
     """Allocations, their releases, and changes of the framework's total that belong to neither: releases of older memory. Each allocator's
     totals are counters."""
+    memory = _possible(memory)
     _add_totals(collector, memory, origin)
     released = np.flatnonzero(memory.release >= 0)
     thread = _allocating_threads(memory, host, names, origin)
@@ -438,6 +476,31 @@ def _add_memory(
     columns["start"] = columns["start"] - origin
     columns["thread"] = columns["thread"].astype(np.int32)
     collector.memory.add_columns(columns, coarse=False)
+
+
+def _possible(memory: Allocations) -> Allocations:
+    """Allocations and records without those whose times or sizes are beyond all clocks and memories."""
+    rows = np.flatnonzero((memory.start >= 0) & (memory.start < LARGEST_NS) & (memory.size < LARGEST_BYTES))
+    records = np.flatnonzero((memory.time >= 0) & (memory.time < LARGEST_NS))
+
+    def bounded(values: IntArray, below: int) -> IntArray:
+        return np.where((values >= 0) & (values < below), values, -1)
+
+    return Allocations(
+        name=[memory.name[row] for row in rows.tolist()],
+        size=memory.size[rows],
+        start=memory.start[rows],
+        release=bounded(memory.release[rows], LARGEST_NS),
+        total=bounded(memory.total[rows], LARGEST_BYTES),
+        release_total=bounded(memory.release_total[rows], LARGEST_BYTES),
+        device=memory.device[rows],
+        component=[memory.component[row] for row in records.tolist()],
+        time=memory.time[records],
+        allocated=bounded(memory.allocated[records], LARGEST_BYTES),
+        reserved=bounded(memory.reserved[records], LARGEST_BYTES),
+        active=bounded(memory.active[records], LARGEST_BYTES),
+        record_device=memory.record_device[records],
+    )
 
 
 def _is_of_engine(memory: Allocations) -> BoolArray:
@@ -527,13 +590,12 @@ def _allocating_threads(
     wanted = np.array([number.get(name, -1) for name in memory.name], np.int64)
     time = memory.start - origin
     rows = np.flatnonzero(host["kind"] != RUNTIME)
-    order = rows[np.lexsort((host["start"][rows], host["name"][rows]))]
-    # one number that sorts by name, then start
-    span = int(max(host["start"].max(), time.max())) + 1
-    low = min(0, int(time.min()))
-    key = host["name"][order].astype(np.int64) * (span - low) + host["start"][order] - low
-    place = np.searchsorted(key, wanted * (span - low) + time - low, side="right") - 1
-    match = order[np.maximum(place, 0)] if len(order) else np.zeros(len(time), np.int64)
+    if not len(rows):
+        return thread
+    key, last = pair_keys((host["name"][rows].astype(np.int64), host["start"][rows]), (wanted, time))
+    order = np.argsort(key, kind="stable")
+    place = np.searchsorted(key[order], last, side="right") - 1
+    match = rows[order[np.maximum(place, 0)]]
     known = (place >= 0) & (host["name"][match] == wanted)
     return np.where(known, host["thread"][match], 0)
 

@@ -395,7 +395,7 @@ class _Reader:
         tasks["kind"][own & (tasks["kind"] != DEVICE_SYNC)] = DEVICE_PART
         row = self._task_rows(tasks, op, connection)
         known = row >= 0
-        only = int(np.bincount(tasks["device"]).argmax()) if len(tasks["device"]) else 0
+        only = _most_frequent(tasks["device"])
         where = np.where(known, tasks["device"][np.maximum(row, 0)], only) if len(tasks["device"]) else device
         _, thread = np.unique(group, return_inverse=True)
         unknown = -1 - thread.reshape(-1)
@@ -567,6 +567,12 @@ class _Reader:
 
 def _chosen(table: dict[str, Array], which: BoolArray) -> dict[str, Array]:
     return {name: column[which] for name, column in table.items()}
+
+
+def _most_frequent(numbers: IntArray) -> int:
+    """The number that occurs most often; 0 where there is none."""
+    distinct, counts = np.unique(numbers, return_counts=True)
+    return int(distinct[np.argmax(counts)]) if len(distinct) else 0
 
 
 def _looked_up(table: dict[str, Array], tasks: IntArray, column: str) -> Array:

@@ -24,6 +24,7 @@ from ..json_types import JSONObject, JSONScalar, JSONValue
 from ..trace import ANNOTATION, DEVICE_KERNEL, DEVICE_PART, DEVICE_SYNC, RUNTIME, Health, Trace
 from .ascend import (
     KB,
+    LARGEST_NS,
     MB,
     NONE,
     Allocations,
@@ -35,6 +36,7 @@ from .ascend import (
     inputs_json,
     json_object,
     op_kinds,
+    pair_keys,
     stack_text,
     task_kinds,
 )
@@ -90,8 +92,12 @@ class _Columns:
     parts: defaultdict[str, list[Array]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, **columns: Array | Sequence[int]) -> None:
-        for name, values in columns.items():
-            self.parts[name].append(np.asarray(values, np.int64))
+        # all of them first: a value that is no number of 64 bits must leave none behind
+        arrays = {name: np.asarray(values, np.int64).reshape(-1) for name, values in columns.items()}
+        if len({len(array) for array in arrays.values()}) != 1:
+            raise ValueError("a list where a number is expected")
+        for name, array in arrays.items():
+            self.parts[name].append(array)
 
     def whole(self, *names: str) -> dict[str, Array]:
         empty = np.empty(0, np.int64)
@@ -157,9 +163,7 @@ class _Events:
     def _common(self, group: Rows) -> dict[str, Array]:
         return {
             "start": nanoseconds([e["ts"] for e in group]),
-            "length": np.maximum(np.rint(np.array([e["dur"] for e in group], np.float64) * 1000), 0).astype(
-                np.int64
-            ),
+            "length": _lengths([e["dur"] for e in group]),
             "name": np.array(self.collector.names.numbers([e["name"] for e in group]), np.int64),
             "place": np.array(self.places.numbers([(e["pid"], e["tid"]) for e in group]), np.int64),
         }
@@ -245,6 +249,14 @@ class _Events:
                     continue
                 which = [(e["name"], key, *[e["args"][i] for i in ids]) for e in rows]
                 self.counters.append((times, self.series.numbers(which), np.array(values, np.float64)))
+
+
+def _lengths(values: Sequence[float]) -> IntArray:
+    """Durations in microseconds as whole nanoseconds. Raises TypeError or ValueError where one is none."""
+    lengths: FloatArray = np.fromiter(map(float, values), np.float64) * 1000
+    if not (np.abs(lengths) < LARGEST_NS).all():
+        raise ValueError("a duration beyond all clocks")
+    return np.maximum(np.rint(lengths), 0).astype(np.int64)
 
 
 def _arguments(event: RawEvent) -> EventArgs:
@@ -596,11 +608,10 @@ def _flow_targets(
 
 def _last_rows(places: IntArray, starts: IntArray, at_place: IntArray, at_start: IntArray) -> IntArray:
     """For each (place, start) the last row of the table that has both; -1: none."""
-    origin = min(int(starts.min()), int(at_start.min()))
-    span = max(int(starts.max()), int(at_start.max())) - origin + 1
-    key = places * span + (starts - origin)
+    if not len(starts):
+        return np.full(len(at_start), -1, np.int64)
+    key, wanted = pair_keys((places, starts), (at_place, at_start))
     order = np.argsort(key, kind="stable")
-    wanted = at_place * span + (at_start - origin)
     place = np.searchsorted(key[order], wanted, side="right") - 1
     row = order[np.maximum(place, 0)]
     return np.where((place >= 0) & (key[row] == wanted), row, -1)
@@ -680,13 +691,11 @@ def nearest_rows(names: Sequence[str], starts: IntArray, wanted: Sequence[str], 
     wanted_names = np.array(number.numbers(wanted), np.int64)
     if not len(table_names) or not len(wanted_names):
         return np.full(len(wanted_names), -1, np.int64)
-    order = np.lexsort((starts, table_names))
-    origin = min(int(starts.min()), int(at.min()))
-    span = max(int(starts.max()), int(at.max())) - origin + 1 + 4 * _SAME_START_NS
-    key = table_names[order] * span + starts[order] - origin
-    target = wanted_names * span + at - origin
-    place = np.minimum(np.searchsorted(key, target - _SAME_START_NS), len(key) - 1)
-    return np.where(np.abs(key[place] - target) <= _SAME_START_NS, order[place], -1)
+    key, earliest = pair_keys((table_names, starts), (wanted_names, at - _SAME_START_NS))
+    order = np.argsort(key, kind="stable")
+    row = order[np.minimum(np.searchsorted(key[order], earliest), len(key) - 1)]
+    is_same = (table_names[row] == wanted_names) & (np.abs(starts[row] - at) <= _SAME_START_NS)
+    return np.where(is_same, row, -1)
 
 
 def _group_extra(

@@ -24,6 +24,7 @@ from ..trace import (
     Health,
     Trace,
 )
+from .ascend import LARGEST_BYTES, LARGEST_NS, in_range
 from .collect import Collector
 from .errors import NotATraceError
 from .kineto import built
@@ -95,6 +96,7 @@ class _Reader:
         device = self._device()
         if not len(host["start"]) and not len(device["start"]):
             raise NotATraceError(f"{self.source}: an nsys export without NVTX ranges, CUDA calls and kernels")
+        host, device = (self._in_range(table) for table in (host, device))
         self._unify_correlations(host, device)
         origin = min(int(table["start"].min()) for table in (host, device) if len(table["start"]))
         host["start"], device["start"] = host["start"] - origin, device["start"] - origin
@@ -110,6 +112,12 @@ class _Reader:
             top["baseTimeNanoseconds"] = epoch + origin
         self.collector.categories["cuda"] = len(device["start"])
         return built(top, self.collector, self.source, Health(lacks=tuple(self.lacks)))
+
+    def _in_range(self, table: dict[str, Array]) -> dict[str, Array]:
+        """A table without the rows whose times are beyond all clocks."""
+        known = in_range(table)
+        self.collector.dropped["no time"] += int((~known).sum())
+        return {name: column[known] for name, column in table.items()}
 
     def _text(self, numbers: IntArray) -> list[str]:
         return texts_of(numbers.tolist(), self.strings)
@@ -355,6 +363,10 @@ class _Reader:
         )
         if not len(start):
             return
+        known = (start >= 0) & (start < LARGEST_NS) & (nbytes >= 0) & (nbytes < LARGEST_BYTES)
+        start, device, address, nbytes, operation, kind, pid = (
+            column[known] for column in (start, device, address, nbytes, operation, kind, pid)
+        )
         process = _processes(pid)
         threads = {p: self.collector.threads[p, p] for p in np.unique(process).tolist()}
         on_device = kind != 1  # pinned memory is the host's
@@ -372,9 +384,12 @@ class _Reader:
 
     def _add_counters(self, origin: int) -> None:
         time, kind, metric = self.file.integers("GPU_METRICS", "timestamp", "typeId", "metricId")
+        values = self.file.floats("GPU_METRICS", "value")
+        known = np.isfinite(values) & (time >= 0) & (time < LARGEST_NS)
+        time, kind, metric = (column[known] for column in (time, kind, metric))
+        values = values[known]
         if not len(time):
             return
-        values = self.file.floats("GPU_METRICS", "value")
         names = {
             (k, m): str(name)
             for k, m, name in self.file.values("TARGET_INFO_GPU_METRICS", "typeId", "metricId", "metricName")
@@ -388,12 +403,11 @@ class _Reader:
             ]
             for k, m in pairs.T.tolist()
         ]
-        known = np.isfinite(values)
         self.collector.counters.add_columns(
             {
-                "name": np.array(numbers, np.int32)[place.reshape(-1)][known],
-                "start": (time - origin)[known],
-                "value": values[known],
+                "name": np.array(numbers, np.int32)[place.reshape(-1)],
+                "start": time - origin,
+                "value": values,
             },
             coarse=False,
         )

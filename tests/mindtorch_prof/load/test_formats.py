@@ -5,14 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import captures
 import kineto_documents as documents
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from mindtorch_prof import load
-from mindtorch_prof.load import NotATraceError, RefusedTraceError
+from mindtorch_prof.load import NotATraceError, RefusedTraceError, TraceError
 from mindtorch_prof.load.formats import trace_file, trace_paths
 
 
@@ -95,6 +100,46 @@ def test_a_packed_database_that_was_cut_is_refused(tmp_path: Path) -> None:
     cut.write_bytes(gzip.compress(path.read_bytes())[:-200])
     with pytest.raises(NotATraceError, match=r"cut\.sqlite\.gz: the packed data ends too early"):
         load(cut)
+
+
+VALUES = (None, -1, 0, 2**62, 1.5, 1e30, "", "x", "12", True, "NaN", -(2**63))
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@QUICK
+@given(random=st.randoms(use_true_random=False))
+def test_a_list_of_events_with_any_values_is_read_or_refused(random: Random, tmp_path: Path) -> None:
+    events = captures.text_events()
+    for event in random.choices(events, k=4):
+        arguments = event.get("args") or event
+        chosen = arguments if random.random() < 0.5 and isinstance(arguments, dict) else event
+        chosen[random.choice(list(chosen))] = random.choice((*VALUES, [], {}, [1, 2], 2**70))
+    path = tmp_path / "trace_view.json"
+    path.write_text(json.dumps(events))
+    with suppress(TraceError):
+        load(path).key_averages().table()
+
+
+@QUICK
+@given(random=st.randoms(use_true_random=False))
+@pytest.mark.parametrize("tables_of", [captures.db_tables, captures.nsys_tables])
+def test_a_database_with_any_values_is_read_or_refused(
+    tables_of: Callable[[], captures.Tables], random: Random, tmp_path: Path
+) -> None:
+    tables = tables_of()
+    for name in random.choices(list(tables), k=4):
+        columns, rows = tables[name]
+        changed = [list(row) for row in rows]
+        row = random.choice(changed)
+        row[random.randrange(len(row))] = random.choice(VALUES)
+        # numbers of texts stay numbers: SQLite itself refuses others
+        if name not in ("STRING_IDS", "StringIds"):
+            tables[name] = columns, [tuple(values) for values in changed]
+    path = tmp_path / "a.sqlite"
+    path.unlink(missing_ok=True)
+    captures.write_tables(path, tables)
+    with suppress(TraceError):
+        load(path).key_averages().table()
 
 
 def test_a_database_from_bytes_and_from_an_open_file(tmp_path: Path) -> None:
