@@ -39,6 +39,8 @@ NONE = 4_294_967_295  # an unsigned number that stands for none in rank and mode
 KB, MB = 1 << 10, 1 << 20
 LARGEST_NS = 4 * 10**18  # a start and a length together fit 64 bits
 LARGEST_BYTES = 1 << 52
+# of collectives whose stream is not known, one for each group; -1 stands for all streams in tables of usage
+FIRST_UNKNOWN_STREAM = -2
 
 # ---------------------------------------------------------------------------------------------------- tasks of the device
 

@@ -17,6 +17,7 @@ from ..arrays import Array, BoolArray, FloatArray, IntArray
 from ..json_types import JSONObject, JSONValue
 from ..trace import ANNOTATION, DEVICE_KERNEL, DEVICE_PART, DEVICE_SYNC, OP, RUNTIME, Health, Trace
 from .ascend import (
+    FIRST_UNKNOWN_STREAM,
     NONE,
     Allocations,
     Capture,
@@ -398,7 +399,7 @@ class _Reader:
         only = _most_frequent(tasks["device"])
         where = np.where(known, tasks["device"][np.maximum(row, 0)], only) if len(tasks["device"]) else device
         _, thread = np.unique(group, return_inverse=True)
-        unknown = -1 - thread.reshape(-1)
+        unknown = FIRST_UNKNOWN_STREAM - thread.reshape(-1)
         stream = (
             np.where(known, tasks["stream"][np.maximum(row, 0)], unknown) if len(tasks["stream"]) else unknown
         )

@@ -23,6 +23,7 @@ from ..arrays import Array, BoolArray, FloatArray, IntArray
 from ..json_types import JSONObject, JSONScalar, JSONValue
 from ..trace import ANNOTATION, DEVICE_KERNEL, DEVICE_PART, DEVICE_SYNC, RUNTIME, Health, Trace
 from .ascend import (
+    FIRST_UNKNOWN_STREAM,
     KB,
     LARGEST_NS,
     MB,
@@ -545,7 +546,7 @@ def _streams_of(
     order = np.argsort(starts, kind="stable")
     starts, streams = starts[order], streams[order]
     _, thread = np.unique(groups["place"], return_inverse=True)
-    unknown = -1 - thread.reshape(-1)
+    unknown = FIRST_UNKNOWN_STREAM - thread.reshape(-1)
     if not len(starts):
         return unknown
     first = np.searchsorted(starts, groups["start"] - _SAME_START_NS)
