@@ -8,10 +8,9 @@ libraries), Ascend Hardware (tasks by stream), HCCL or Communication (collective
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -20,27 +19,23 @@ import numpy as np
 import orjson
 
 from ..arrays import Array, BoolArray, FloatArray, IntArray
-from ..json_types import JSONObject, JSONScalar, JSONValue
+from ..json_types import JSONScalar
 from ..trace import ANNOTATION, DEVICE_KERNEL, DEVICE_PART, DEVICE_SYNC, RUNTIME, Health, Trace
 from .ascend import (
     FIRST_UNKNOWN_STREAM,
-    KB,
     LARGEST_NS,
-    MB,
     NONE,
-    Allocations,
     Capture,
     Tables,
     collective_arguments,
     finished,
-    first_known,
     inputs_json,
-    json_object,
     op_kinds,
     pair_keys,
     stack_text,
     task_kinds,
 )
+from .ascend_files import Files, nanoseconds
 from .collect import Collector, Table
 from .json_slices import EventArgs, RawEvent, Slices
 
@@ -61,7 +56,6 @@ _GROUP = re.compile(r"Group|.*Communication$")
 _FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError)
 _FLOWS = frozenset({"async_npu", "HostToDevice"})
 _QUEUE = frozenset({"enqueue", "dequeue", "async_task_queue"})
-_NUMBER = re.compile(r"\d+")
 _SAME_START_NS = 10  # the CSV files round times in their own way
 
 
@@ -282,24 +276,6 @@ def _unit(series: str) -> str:
     return f" ({series})" if series in ("MHz", "KB", "MB", "GB", "%", "W") else ""
 
 
-def nanoseconds(values: Sequence[object]) -> IntArray:
-    """Times of a file, texts of microseconds with up to three decimals, as whole nanoseconds. Raises ValueError for others."""
-    try:
-        return np.fromiter([int(v[:-4] + v[-3:]) if v[-4] == "." else _exact(v) for v in values], np.int64)  # type: ignore[index]
-    except (TypeError, IndexError, ValueError):
-        return np.fromiter([_exact(value) for value in values], np.int64)
-
-
-def _exact(value: object) -> int:
-    if isinstance(value, str):
-        whole, _, rest = value.strip().partition(".")
-        sign = -1 if whole.startswith("-") else 1
-        return int(whole) * 1000 + sign * int((rest + "000")[:3])
-    if isinstance(value, int):
-        return value * 1000
-    return round(float(value) * 1000)  # type: ignore[arg-type]
-
-
 # ---------------------------------------------------------------------------------------------------- processes
 
 
@@ -344,7 +320,7 @@ class _Processes:
 
 def _trace(events: _Events, slices: Slices, path: Path | None, source: str) -> Trace:
     capture = Capture.around(path) if path else Capture(None, {}, {}, "")
-    files = _Files(capture.output)
+    files = Files(capture.output)
     tables = Tables(events.collector)
     processes = _Processes(events)
     tables.allocations = files.allocations()
@@ -449,7 +425,7 @@ def _device(
     other: dict[str, Array],
     kind: Array,
     places: _Places,
-    files: _Files,
+    files: Files,
     names: list[str],
 ) -> dict[str, Array]:
     """The table of what the device did: tasks of the hardware, collectives, and the collectives' tasks."""
@@ -501,7 +477,7 @@ def _device(
 
 
 def _is_frame(
-    hardware: dict[str, Array], kind: IntArray, groups: dict[str, Array], files: _Files, names: list[str]
+    hardware: dict[str, Array], kind: IntArray, groups: dict[str, Array], files: Files, names: list[str]
 ) -> BoolArray:
     """Mask of tasks that look like kernels and are the frame around a collective's tasks: they run inside a collective, are not in
     kernel_details.csv, and neither is any task of their stream."""
@@ -667,7 +643,7 @@ def _plain_extra(events: _Events, table: dict[str, Array]) -> IntArray:
 
 
 def _kernel_extra(
-    events: _Events, hardware: dict[str, Array], kind: IntArray, files: _Files, names: list[str]
+    events: _Events, hardware: dict[str, Array], kind: IntArray, files: Files, names: list[str]
 ) -> IntArray:
     """The arguments of tasks, with what kernel_details.csv says of those that are kernels."""
     extra = _plain_extra(events, hardware)
@@ -704,7 +680,7 @@ def _group_extra(
     groups: dict[str, Array],
     parts: dict[str, Array],
     places: _Places,
-    files: _Files,
+    files: Files,
     names: list[str],
 ) -> IntArray:
     """The arguments of collectives, under the names that NCCL's have, with what communication.json says of them."""
@@ -735,164 +711,3 @@ def _group_sizes(
         arguments = orjson.loads(events.arguments[place])
         ranks[group].update((_whole(arguments.get("src rank")), _whole(arguments.get("dst rank"))))
     return {group: len(own - {-1, NONE}) for group, own in ranks.items()}
-
-
-# ---------------------------------------------------------------------------------------------------- files beside the events
-
-
-@dataclass(frozen=True)
-class _Details:
-    """kernel_details.csv as columns."""
-
-    keys: tuple[str, ...]
-    rows: list[list[str]]
-    names: list[str]
-    start: IntArray
-
-    def arguments(self, row: int) -> JSONObject:
-        """What is known of a kernel: texts, and numbers where the value is one."""
-        values = zip(self.keys, self.rows[row])
-        return {
-            key: _value(text) for key, text in values if key not in _OWN_COLUMNS and text not in ("N/A", "")
-        }
-
-
-_OWN_COLUMNS = frozenset({"Name", "Start Time(us)", "Duration(us)", "Stream ID", "Task ID", "Model ID"})
-_DIGITS = re.compile(r"[-+]?\d+(\.\d+)?$")
-
-
-def _value(text: str) -> JSONValue:
-    text = text.strip()
-    if not _DIGITS.match(text):
-        return text.strip('"')  # shapes are quoted, also where they are one number
-    return float(text) if "." in text else int(text)
-
-
-class _Files:
-    """The CSV and JSON files of a capture; those that are absent are empty."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self.collectives = self._collectives()
-        self.kernels = self._kernels()
-
-    def _rows(self, name: str) -> tuple[list[str], list[list[str]]]:
-        """The header and the rows of a CSV file."""
-        if self._folder is None:
-            return [], []
-        try:
-            with open(self._folder / name, newline="", encoding="utf-8", errors="replace") as file:
-                rows = list(csv.reader(file))
-        except (OSError, csv.Error):
-            return [], []
-        width = len(rows[0]) if rows else 0
-        return (rows[0], [row for row in rows[1:] if len(row) == width]) if rows else ([], [])
-
-    def _kernels(self) -> _Details:
-        keys, rows = self._rows("kernel_details.csv")
-        try:
-            name, start = keys.index("Name"), keys.index("Start Time(us)")
-            times = nanoseconds([row[start].strip() for row in rows])
-        except ValueError:
-            return _Details((), [], [], np.empty(0, np.int64))
-        return _Details(tuple(keys), rows, [row[name] for row in rows], times)
-
-    def _collectives(self) -> dict[str, tuple[str, JSONObject]]:
-        """By name of a collective: the name of its group, and its times in communication.json."""
-        if self._folder is None:
-            return {}
-        collectives: dict[str, tuple[str, JSONObject]] = {}
-        for step in json_object(self._folder / "communication.json").values():
-            for kind in _dicts(step):
-                for key, about in _items(kind):
-                    name, _, group = key.partition("@")
-                    times = about.get("Communication Time Info") if isinstance(about, dict) else None
-                    if isinstance(times, dict):
-                        chosen = {k: v for k, v in times.items() if "Start" not in k}
-                        collectives[name] = group, chosen
-        return collectives
-
-    @property
-    def device(self) -> int:
-        """The number of the device that the memory files name; 0 where they name none."""
-        for name in ("memory_record.csv", "npu_module_mem.csv", "operator_memory.csv"):
-            keys, rows = self._rows(name)
-            for key in ("Device Type", "Device"):
-                if key in keys and rows:
-                    return _device_number(rows[0][keys.index(key)])
-        return 0
-
-    def allocations(self) -> Allocations | None:
-        keys, rows = self._rows("operator_memory.csv")
-        totals, records = self._rows("memory_record.csv")
-        if not keys and not totals:
-            return None
-        own, record = _CsvColumns(keys, rows), _CsvColumns(totals, records)
-        return Allocations(
-            name=own.texts("Name"),
-            size=np.maximum(own.numbers("Size(KB)", KB), 0),
-            start=own.times("Allocation Time(us)"),
-            release=first_known(own.times("Active Release Time(us)"), own.times("Release Time(us)")),
-            total=own.numbers("Allocation Total Allocated(MB)", MB),
-            release_total=own.numbers("Release Total Allocated(MB)", MB),
-            device=own.devices("Device Type"),
-            component=record.texts("Component"),
-            time=record.times("Timestamp(us)"),
-            allocated=record.numbers("Total Allocated(MB)", MB),
-            reserved=record.numbers("Total Reserved(MB)", MB),
-            active=record.numbers("Total Active(MB)", MB),
-            record_device=record.devices("Device Type"),
-        )
-
-
-def _dicts(value: JSONValue) -> Iterator[JSONObject]:
-    """A step's kinds of communication: p2p, collective."""
-    if isinstance(value, dict):
-        yield from (inner for inner in value.values() if isinstance(inner, dict))
-
-
-def _items(value: JSONObject) -> Iterable[tuple[str, JSONValue]]:
-    return value.items()
-
-
-def _device_number(text: str) -> int:
-    match = _NUMBER.search(text)
-    return int(match[0]) if match else 0
-
-
-class _CsvColumns:
-    """Columns of a CSV file by their title; a column that is absent is empty in every row."""
-
-    def __init__(self, keys: list[str], rows: list[list[str]]) -> None:
-        self._rows = rows
-        self._place = {key: place for place, key in enumerate(keys)}
-
-    def texts(self, key: str) -> list[str]:
-        place = self._place.get(key)
-        return [""] * len(self._rows) if place is None else [row[place].strip() for row in self._rows]
-
-    def numbers(self, key: str, factor: int) -> IntArray:
-        """Numbers times a factor, rounded; -1: none."""
-        values: FloatArray = np.array([_float(text) for text in self.texts(key)], np.float64)
-        return np.where(np.isfinite(values), np.rint(np.nan_to_num(values) * factor), -1).astype(np.int64)
-
-    def times(self, key: str) -> IntArray:
-        """Nanoseconds; -1: none."""
-        return np.array([_time(text) for text in self.texts(key)], np.int64)
-
-    def devices(self, key: str) -> IntArray:
-        return np.array([_device_number(text) for text in self.texts(key)], np.int64)
-
-
-def _float(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
-
-
-def _time(text: str) -> int:
-    try:
-        return _exact(text)
-    except ValueError:
-        return -1

@@ -17,7 +17,7 @@ from average_rows import row
 
 from mindtorch_prof import load
 from mindtorch_prof.communication import on_device
-from mindtorch_prof.load.ascend_text import nanoseconds
+from mindtorch_prof.load.ascend_files import nanoseconds
 from mindtorch_prof.trace import ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_PART, Trace
 
 RANKS = ("rank0", "rank1")
@@ -194,17 +194,6 @@ def test_times_may_be_numbers(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["kernel_details.csv", "memory_record.csv", "operator_memory.csv", "communication.json"],
-)
-def test_each_file_beside_the_events_may_be_absent(name: str, tmp_path: Path) -> None:
-    folder = captures.text_capture(tmp_path / "a_ascend_pt")
-    (folder / "ASCEND_PROFILER_OUTPUT" / name).unlink()
-    loaded = load(folder, strict=True)
-    assert row(loaded, "c10d::allreduce_").self_device_time_total == captures.COMMUNICATION_US
-
-
 def test_collectives_without_tasks_are_said_to_lack_them(tmp_path: Path) -> None:
     events = [
         e
@@ -310,17 +299,3 @@ def test_another_list_of_events_with_times_as_texts_is_read_as_a_chrome_trace(tm
         json.dumps([{"ph": "X", "cat": "cpu_op", "name": "work", "pid": 1, "tid": 1, "ts": "10.5", "dur": 4}])
     )
     assert row(load(path), "work").cpu_time_total == 4
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("1736408883688177.930", 1736408883688177930),
-        ("17", 17000),
-        ("1.5", 1500),
-        ("2.0009", 2000),
-        (3, 3000),
-    ],
-)
-def test_times_are_whole_nanoseconds(text: object, expected: int) -> None:
-    assert nanoseconds([text]).tolist() == [expected]
