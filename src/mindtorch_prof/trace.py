@@ -20,8 +20,8 @@ from .settings import Settings
 # kinds of events
 OP, NODE, ENGINE, ANNOTATION, PYTHON, KERNEL, RUNTIME = range(7)
 
-# kinds of what happens on a device
-DEVICE_KERNEL, DEVICE_COPY, DEVICE_SET, DEVICE_ANNOTATION, DEVICE_SYNC = range(5)
+# kinds of what happens on a device; a part is a task inside a collective, whose own row counts
+DEVICE_KERNEL, DEVICE_COPY, DEVICE_SET, DEVICE_ANNOTATION, DEVICE_SYNC, DEVICE_PART = range(6)
 
 # names of events that torch records for its own use and does not show
 HIDDEN_EVENTS = frozenset(
@@ -133,7 +133,7 @@ class Device(Columns):
 
     @property
     def works(self) -> BoolArray:
-        """Mask of the rows that keep a device busy: annotations and waiting do not."""
+        """Mask of the rows that keep a device busy: annotations, waiting and parts of collectives do not."""
         return self.kind < DEVICE_ANNOTATION
 
     def moved(self, new_row: IntArray) -> Device:
@@ -214,6 +214,7 @@ class Health:
     unfinished: int = 0
     repaired: int = 0
     notes: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()  # what this kind of file does not hold, or was not recorded; no damage
 
     def __bool__(self) -> bool:
         return not (self.dropped or self.unfinished or self.repaired or self.notes)

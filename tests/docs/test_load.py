@@ -22,3 +22,4 @@ def test_every_example_of_the_page_on_loading_runs(
     printed = capsys.readouterr().out
     assert "Self CPU time total" in printed
     assert "the end of the file is missing" in printed
+    assert "the GPUs are not described" in printed

@@ -71,7 +71,8 @@ def _recorded_health(trace: Trace) -> list[Finding]:
         ("repaired", "warning", health.repaired, "events were repaired"),
     ]
     findings = [Finding(code, severity, n, f"{n:,} {text}") for code, severity, n, text in counters if n]
-    return [*findings, *(Finding("note", "warning", 1, note) for note in health.notes)]
+    notes = [Finding("note", "warning", 1, note) for note in health.notes]
+    return [*findings, *notes, *(Finding("lacks", "info", 1, text) for text in health.lacks)]
 
 
 def _sensitive_metadata(trace: Trace) -> list[Finding]:

@@ -422,7 +422,8 @@ def summary_text(data: Summary, *, markdown: bool = False, width: int | None = P
     recorded, times, steps = data["recorded"], data["times"], data["steps"]
     lines = [("# " if markdown else "") + f"Summary of {data['file'] or 'a recording'}"]
     where = f", {recorded['device_events']:,} on {recorded['device']}" if recorded["device_events"] else ""
-    rank = f"; rank {recorded['rank']} of {recorded['world_size']}" if recorded["rank"] is not None else ""
+    ranks = f" of {recorded['world_size']}" if recorded["world_size"] is not None else ""
+    rank = f"; rank {recorded['rank']}{ranks}" if recorded["rank"] is not None else ""
     lines.append(
         f"{_plural(recorded['events'], 'event')}{_left_out(recorded['synthetic_events'])} on {_plural(recorded['threads'], 'thread')}{where}; {_plural(recorded['steps'], 'step')}{rank}; "
         f"has {', '.join(recorded['has']) or 'times only'}"

@@ -43,7 +43,8 @@ def add_file(
     *,
     nargs: str | None = None,
     metavar: str | None = None,
-    help: str = "a trace file (.json or .json.gz), written by torch's profiler or by this one, or a folder with one",
+    help: str = "a trace: a file of torch's profiler or this one (.json, .json.gz), an Ascend capture (*_ascend_pt, trace_view.json, .db), "
+    "an nsys export (.sqlite), or a folder with one of them",
 ) -> None:
     """Declare a trace file to be read, and `--strict` and `--as-recorded`."""
     parser.add_argument(name, nargs=nargs, metavar=metavar or name.upper(), help=help)
@@ -121,37 +122,25 @@ def count(text: str) -> int:
 
 def trace_file(path: str) -> str:
     """The path of one trace: of a folder, the trace in it. A CommandError lists the traces of a folder that has several."""
-    if not os.path.isdir(path):
-        return path
-    traces = trace_files([path])
-    if len(traces) > 1:
-        names = [os.path.relpath(trace, path) for trace in traces]
-        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        raise CommandError(
-            plain(
-                f"{path}: a folder with {len(names)} traces; expected one of them: {', '.join(names[:8])}{more}"
-            )
-        )
-    return traces[0]
+    from ..load import formats
+
+    try:
+        return os.fspath(formats.trace_file(path)) if os.path.isdir(path) else path
+    except ValueError as error:
+        raise CommandError(_sentence(path, error)) from error
 
 
 def trace_files(paths: Sequence[str]) -> list[str]:
     """The paths of traces, where those of folders are the traces in them; a CommandError for a path that does not exist."""
-    from ._folders import traces_in
+    from ..load import formats
 
-    files: list[str] = []
     for path in paths:
         if not os.path.exists(path):
             raise CommandError(plain(f"{path}: No such file or directory"))
-        traces = traces_in(path) if os.path.isdir(path) else [path]
-        if not traces:
-            raise CommandError(
-                plain(
-                    f"{path}: a folder without traces; expected .json or .json.gz files of torch's profiler in it"
-                )
-            )
-        files += traces
-    return files
+    try:
+        return formats.trace_paths(paths)
+    except ValueError as error:
+        raise CommandError(plain(" ".join(str(error).split()))) from error
 
 
 def open_trace(path: str, options: argparse.Namespace) -> Loaded:

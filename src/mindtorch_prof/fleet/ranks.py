@@ -30,7 +30,7 @@ from ..rewrite.slice import ranks_of
 from ..steps import step_numbers
 from .same_job import JobFacts, job_facts, unrelated
 
-_WAITING = frozenset(("cuda_sync",))
+_WAITING = frozenset(("cuda_sync", "collective_task"))  # and what is inside a collective's own row
 
 
 @dataclass(frozen=True)

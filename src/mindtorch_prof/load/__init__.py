@@ -23,7 +23,7 @@ def load(
     max_ratio: float = 500.0,
     max_event_bytes: int = 64 << 20,
 ) -> Loaded:
-    """Open a trace that this package or torch wrote, or another Chrome trace; `.gz` or not, a path or an open file.
+    """Open a trace of torch or this package, an Ascend capture, an nsys export or a Chrome trace: a file, its path, or that of its folder.
 
     strict: raise BrokenTraceError where something would have to be repaired or left out; otherwise the trace's health says what was.
     progress: True or False shows or hides a bar on the error stream, None shows it for large files at a terminal; or a

@@ -56,6 +56,7 @@ class Source:
         self.notes: list[str] = []
         self.packed = False
         self._reading: Generator[bytes, None, None] | None = None
+        self._first: bytes | None = None  # what `head` read before the content is read
 
     def __enter__(self) -> Source:
         return self
@@ -66,13 +67,29 @@ class Source:
         if self._owned is not None:
             self._owned.close()
 
+    @property
+    def packed_head(self) -> bool:
+        """Whether `head` found packed content."""
+        return self._first is not None and self._first[:2] == _GZIP
+
+    def head(self) -> bytes:
+        """The first bytes of the content, unpacked; they are given again by `chunks`."""
+        if self._first is None:
+            self._first = self._read(CHUNK)
+        if self._first[:2] != _GZIP:
+            return self._first
+        try:
+            return zlib.decompressobj(31).decompress(self._first, CHUNK)
+        except zlib.error:
+            return b""
+
     def chunks(self) -> Iterator[bytes]:
         """The content, unpacked where it is packed."""
         self._reading = self._chunks()
         return self._reading
 
     def _chunks(self) -> Generator[bytes, None, None]:
-        first = self._read(CHUNK)
+        first = self._read(CHUNK) if self._first is None else self._first
         self.packed = first[:2] == _GZIP
         if not self.packed:
             yield from self._checked(self._plain(first))
@@ -89,6 +106,10 @@ class Source:
             size += len(chunk)
             self._check_size(size)
             yield chunk
+
+    def check_total(self) -> None:
+        """Refuse a file that is larger than a content may be, where it is read by others."""
+        self._check_size(self.total or 0)
 
     def _check_size(self, size: int) -> None:
         limits = self.limits
@@ -181,7 +202,7 @@ def ahead(items: Iterator[_Item], count: int) -> Generator[_Item, None, None]:
 
 def _opened(file: PathOrFile) -> tuple[str, Readable, BinaryIO | None]:
     """The name of a file, the open file, and the same again if it was opened here and has to be closed."""
-    if isinstance(file, (bytes, bytearray)) and file[:1] in (b"{", b"[", b"\x1f"):
+    if isinstance(file, (bytes, bytearray)) and (file[:1] in (b"{", b"[", b"\x1f") or file[:6] == b"SQLite"):
         content = io.BytesIO(file)
         return "the bytes", content, content
     if isinstance(file, (str, bytes, os.PathLike)):

@@ -68,9 +68,13 @@ _FAR_US = (
 def trace_of(slices: Slices, collector: Collector, source: str) -> Trace:
     """The Trace of the events that were collected from a file."""
     collector.pair()
-    builder = _Builder(slices.top, collector, source)
-    trace = builder.trace()
-    return _with_health(trace, builder, slices)
+    return built(slices.top, collector, source, Health(slices.lost, 0, slices.repaired, tuple(slices.notes)))
+
+
+def built(top: JSONObject, collector: Collector, source: str, health: Health) -> Trace:
+    """The Trace of collected columns. top: what a Kineto file says of itself at its top. health: what was found while reading."""
+    builder = _Builder(top, collector, source)
+    return _with_health(builder.trace(), builder, health)
 
 
 class _Builder:
@@ -372,8 +376,9 @@ def _base_ns(top: JSONObject) -> int:
     return base if base.__class__ is int and abs(base) < 2**62 else 0
 
 
-def _with_health(trace: Trace, builder: _Builder, slices: Slices) -> Trace:
-    notes = [*slices.notes, *builder.notes]
+def _with_health(trace: Trace, builder: _Builder, read: Health) -> Trace:
+    """A trace with what was found while its file was read, and while it was built."""
+    notes = [*read.notes, *builder.notes]
     repaired = {kind: count for kind, count in builder.repaired.items() if count}
     dropped = {reason: count for reason, count in builder.dropped.items() if count}
     overlap_count = overlapping(trace)
@@ -384,10 +389,11 @@ def _with_health(trace: Trace, builder: _Builder, slices: Slices) -> Trace:
     return replace(
         trace,
         health=Health(
-            dropped=sum(dropped.values()) + slices.lost,
+            dropped=sum(dropped.values()) + read.dropped,
             unfinished=trace.health.unfinished,
-            repaired=sum(repaired.values()) + overlap_count + slices.repaired,
+            repaired=sum(repaired.values()) + overlap_count + read.repaired,
             notes=tuple(notes),
+            lacks=read.lacks,
         ),
     )
 
@@ -512,9 +518,9 @@ def _device_name(words: Iterable[str]) -> str:
         ("xpu", "xpu"),
         ("mtia", "mtia"),
         ("hpu", "hpu"),
-        ("privateuse1", "privateuse1"),
         ("ascend", "npu"),
         ("npu", "npu"),
+        ("privateuse1", "privateuse1"),
     ):
         if word in text:
             return device

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..python_rows import with_forward_stacks
@@ -14,14 +16,19 @@ from ..synthetic_rows import as_recorded
 from ..torch_api.facade import FinishedRecording
 from ..torch_api.results import Results
 from ..trace import Health, Trace
+from .ascend_db import read_db
+from .ascend_text import PROCESSES, is_text_capture, read_text
 from .byte_source import Limits, PathOrFile, Progress, Source
 from .collect import Collector
 from .core import compiled_reader
 from .errors import BrokenTraceError, NotATraceError
+from .formats import database_format, trace_file
 from .json_slices import Slices, no_garbage_collection
 from .kineto import OWN_KEY, trace_of
 from .library_calls import LibraryCalls
 from .native import is_native, read_native
+from .nsys import read_nsys
+from .sqlite_tables import MAGIC, opened_tables
 
 if TYPE_CHECKING:
     from ..json_types import JSONObject
@@ -50,6 +57,10 @@ class Loaded(LibraryCalls, FinishedRecording):
         """What is missing from the file or was repaired."""
         return self.trace.health
 
+    def with_python_functions(self, listed: bool) -> Loaded:
+        """The same, with Python calls as rows of events() and key_averages(), or without."""
+        return type(self)(self.trace, listed, self._forward_stacks)
+
     def as_recorded(self) -> Loaded:
         """The same without synthetic events, which torch shows inside others and which ran as part of one kernel: only what ran."""
         return self.with_trace(as_recorded(self.trace))
@@ -67,35 +78,112 @@ def opened(
     limits: Limits,
 ) -> Loaded:
     """Read a file; `load` says what the arguments mean."""
+    given = file
+    if isinstance(file, (str, bytes, os.PathLike)) and not _is_content(file) and os.path.isdir(file):
+        file = trace_file(os.fsdecode(file))
     if is_native(file):
         native = read_native(os.fsdecode(file))
-        shown = (
-            native.shown
-            if python_functions is None
-            else {**native.shown, "python_functions": python_functions}
-        )
-        return Loaded(native.trace, **shown)
+        loaded = Loaded(native.trace, **native.shown)
+        return loaded if python_functions is None else loaded.with_python_functions(python_functions)
     with Source(file, limits) as source, _bar(source, progress) as advance, no_garbage_collection():
-        collector = Collector()
-        reader = compiled_reader(collector)
-        slices = Slices(source, None if reader is None else reader.take)
-        for events in slices:
-            if events and reader is not None:
-                reader.flush()  # rows stay in the order of the file
-            collector.add(events)
-            del events  # frees the parsed objects before the next slice is parsed
-            advance(source.consumed, source.total)
-        if reader is not None:
-            reader.flush()
-        _refuse_other_lists(slices, collector, source.name)
-        name = source.name if not hasattr(file, "read") or getattr(file, "name", None) else ""
-        trace = trace_of(slices, collector, name)
-    if strict and not trace.health:
-        raise BrokenTraceError(f"{source.name}: {trace.health.line()}")
-    if python_functions is None:
-        python_functions = _calls_are_rows(trace, slices.top)
+        shown = _shown_name(given, source)
+        head = source.head()
+        if head.startswith(MAGIC):
+            loaded = Loaded(_database(source, file, shown))
+        elif is_text_capture(head):
+            loaded = _text_capture(source, file, shown, advance)
+        else:
+            loaded = _kineto(source, file, shown, advance)
+    health = loaded.health
+    if strict and not health:
+        raise BrokenTraceError(f"{source.name}: {health.line()}")
+    return loaded if python_functions is None else loaded.with_python_functions(python_functions)
+
+
+def _is_content(file: PathOrFile) -> bool:
+    """Whether bytes are the content of a file, not its path."""
+    return isinstance(file, bytes) and (file[:1] in (b"{", b"[", b"\x1f") or file[:6] == MAGIC[:6])
+
+
+def _shown_name(given: PathOrFile, source: Source) -> str:
+    """What a trace says it was read from: the path that was given, also that of a folder; empty: a file without a name."""
+    if isinstance(given, (str, os.PathLike)):
+        return os.fsdecode(given)
+    return source.name if not hasattr(given, "read") or getattr(given, "name", None) else ""
+
+
+def _kineto(source: Source, file: PathOrFile, shown: str, advance: Progress, *, only: bool = False) -> Loaded:
+    """Read a Chrome trace. only: also one whose processes are those of an Ascend capture."""
+    collector = Collector()
+    reader = compiled_reader(collector)
+    slices = Slices(source, None if reader is None else reader.take)
+    for events in slices:
+        if events and reader is not None:
+            reader.flush()  # rows stay in the order of the file
+        collector.add(events)
+        del events  # frees the parsed objects before the next slice is parsed
+        advance(source.consumed, source.total)
+    if reader is not None:
+        reader.flush()
+    _refuse_other_lists(slices, collector, source.name)
+    if not only and _names_ascend_processes(collector) and not hasattr(file, "read"):
+        with Source(file, source.limits) as again:
+            return _text_capture(again, file, shown, advance)
+    trace = trace_of(slices, collector, shown)
     return Loaded(
-        trace, python_functions, forward_stacks=OWN_KEY not in slices.top and bool(collector.stacks)
+        trace,
+        _calls_are_rows(trace, slices.top),
+        forward_stacks=OWN_KEY not in slices.top and bool(collector.stacks),
+    )
+
+
+def _names_ascend_processes(collector: Collector) -> bool:
+    """Whether events of a list without a head are in processes that only Ascend captures have."""
+    names = [
+        args.get("name")
+        for event in collector.metadata
+        if event.get("name") == "process_name" and isinstance(args := event.get("args"), dict)
+    ]
+    return any(isinstance(name, str) and name.strip() in PROCESSES for name in names)
+
+
+def _text_capture(source: Source, file: PathOrFile, shown: str, advance: Progress) -> Loaded:
+    """Read a list of events with times as texts: an Ascend capture, or else another Chrome trace."""
+    path = Path(os.fsdecode(file)) if isinstance(file, (str, os.PathLike)) else None
+    trace = read_text(Slices(source), path, shown, lambda: advance(source.consumed, source.total))
+    if trace is not None:
+        return Loaded(trace, forward_stacks=bool(trace.stacks))
+    if hasattr(file, "read"):
+        raise NotATraceError(f"{source.name}: times are texts, and no process is that of an Ascend capture")
+    with Source(file, source.limits) as again:
+        return _kineto(again, file, shown, advance, only=True)
+
+
+def _database(source: Source, file: PathOrFile, shown: str) -> Trace:
+    """Read an SQLite file; one that is packed, or no file with a path, is copied to a temporary file first."""
+    is_path = isinstance(file, (str, os.PathLike))
+    if is_path and not source.packed_head:
+        source.check_total()
+        return _of_tables(Path(os.fsdecode(file)), source.name, shown)  # type: ignore[arg-type]
+    with tempfile.TemporaryDirectory(prefix="mindtorch_prof_") as folder:
+        copy = Path(folder, "trace.sqlite")
+        with open(copy, "wb") as out:
+            out.writelines(source.chunks())
+        if source.notes:
+            raise NotATraceError(f"{source.name}: {source.notes[0]}")
+        return _of_tables(copy, source.name, shown)
+
+
+def _of_tables(path: Path, name: str, shown: str) -> Trace:
+    with opened_tables(path, name) as tables:
+        kind = database_format(tables)
+        if kind == "ascend":
+            return read_db(tables, path, shown)
+        if kind == "nsys":
+            return read_nsys(tables, shown)
+    beside = " (its neighbour ascend_pytorch_profiler_*.db is one)" if path.name == "analysis.db" else ""
+    raise NotATraceError(
+        f"{name}: an SQLite file, but neither an Ascend capture nor an export of nsys{beside}"
     )
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import IO, TypeAlias
 
@@ -15,11 +17,13 @@ import numpy as np
 import orjson
 
 from ..arrays import BoolArray, IntArray
+from ..export.chrome import write
 from ..json_text import safe_end_bytes, spaced
 from ..json_types import JSONObject, JSONScalar
-from ..load import byte_source
+from ..load import byte_source, load
 from ..load.byte_source import Limits, Source
 from ..load.errors import BrokenTraceError
+from ..load.formats import is_other_format, trace_file
 from ..load.json_slices import RawEvent, Slices, no_garbage_collection
 from ..load.synthetic_marks import mark_of
 from ..sensitive_data import without_environment
@@ -31,7 +35,7 @@ ThreadKey: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # (pid, tid)
 # categories of what happens on a device, new and old
 DEVICE_CATEGORIES = frozenset(
     "kernel gpu_memcpy gpu_memset gpu_user_annotation cuda_sync cuda_profiler_range concurrent_kernel"
-    " mtia_ccp_events mtia_insight mtia_workloadd gpu_pm_counter Kernel Memcpy Memset".split()
+    " collective_task mtia_ccp_events mtia_insight mtia_workloadd gpu_pm_counter Kernel Memcpy Memset".split()
 )
 DEVICE_ANNOTATIONS = frozenset(("gpu_user_annotation",))
 NONE = int(np.iinfo(np.int64).min)  # a time or number that an event does not have
@@ -69,8 +73,8 @@ def batches(
     progress: Progress | None = None,
 ) -> Generator[list[RawEvent], None, None]:
     """The events of a file, some thousand at a time; fills `head`. strict: refuse a file that would have to be repaired. as_recorded:
-    without synthetic events."""
-    with Source(path, Limits()) as source, no_garbage_collection():
+    without synthetic events. A trace of another format than Kineto's is read as the file that `convert --to chrome` makes of it."""
+    with _kineto_source(path) as source, no_garbage_collection():
         slices = Slices(source)
         head.top = slices.top  # holds the keys before the events with the first batch
         for events in slices:
@@ -84,6 +88,21 @@ def batches(
         head.notes = list(slices.notes)
         if strict and head.notes:
             raise BrokenTraceError(f"{os.fspath(path)}: {head.notes[0]}")
+
+
+@contextmanager
+def _kineto_source(path: str | os.PathLike[str]) -> Iterator[Source]:
+    """The content of a trace in Kineto's format."""
+    with Source(trace_file(path), Limits()) as source:
+        if not is_other_format(source.head()):
+            yield source
+            return
+    with tempfile.TemporaryFile() as file:
+        write(load(path).trace, file)
+        file.seek(0)
+        with Source(file, Limits()) as source:
+            source.name = os.fspath(path)
+            yield source
 
 
 def _is_synthetic(event: RawEvent) -> bool:

@@ -186,7 +186,9 @@ def _plan(columns: EventColumns, selection: Selection, path: str) -> Plan:
     timed = columns.start_ns != NONE
     if not timed.any():
         raise NothingLeftError(f"{path}: no event has a time; expected a trace with ts in microseconds")
-    origin = int(columns.start_ns[timed].min())
+    # counters may begin long before the first event: the trace begins with that, here as in other commands
+    counted_from = timed & (columns.phase != ord("C"))
+    origin = int(columns.start_ns[counted_from if counted_from.any() else timed].min())
     slices = timed & ((columns.phase == _SLICE) | ((columns.phase == _BEGIN) & (columns.partner >= 0)))
     synthetic, owner = _owners(columns, slices)
     slices[synthetic] = False  # they follow their recorded events

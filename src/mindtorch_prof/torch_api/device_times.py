@@ -18,7 +18,16 @@ import orjson
 
 from .. import averages as grouping
 from ..analysis.intervals import covered, union
-from ..trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, DEVICE_SYNC, Device, Trace
+from ..trace import (
+    DEVICE_ANNOTATION,
+    DEVICE_COPY,
+    DEVICE_KERNEL,
+    DEVICE_PART,
+    DEVICE_SET,
+    DEVICE_SYNC,
+    Device,
+    Trace,
+)
 from ..tree import sum_by, total_up
 from .enums import DeviceType
 from .event_metadata import EventMetadata, event_metadata
@@ -40,6 +49,7 @@ _ACTIVITIES = {
     DEVICE_SET: "gpu_memset",
     DEVICE_ANNOTATION: "gpu_user_annotation",
     DEVICE_SYNC: "cuda_sync",
+    DEVICE_PART: "collective_task",
 }
 
 
@@ -67,8 +77,8 @@ class DeviceColumns:
 
     @cached_property
     def listed(self) -> npt.NDArray[np.bool_]:
-        """Mask of the rows that are events: synchronisation is none."""
-        is_event: npt.NDArray[np.bool_] = self.device.kind != DEVICE_SYNC
+        """Mask of the rows that are events: synchronisation and parts of collectives are none."""
+        is_event: npt.NDArray[np.bool_] = self.device.kind < DEVICE_SYNC
         return is_event
 
     @cached_property
