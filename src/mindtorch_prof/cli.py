@@ -127,7 +127,7 @@ def _is_trace(word: str) -> bool:
     """Whether the first word of a command line is a file rather than a command: it exists, or has the name of a trace."""
     if word.startswith("-") or word in _COMMANDS or word in plugins():
         return False
-    return os.path.exists(word) or word.endswith((".json", ".json.gz", ".sqlite", ".db"))
+    return os.path.exists(word) or word.endswith((".json", ".json.gz", ".sqlite", ".db", ".mtrace"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

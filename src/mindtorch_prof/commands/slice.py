@@ -113,6 +113,8 @@ def run(options: argparse.Namespace) -> int:
     options.file = trace_file(options.file)
     if not os.path.exists(options.file):
         raise CommandError(f"{options.file}: No such file or directory")
+    if os.path.isdir(options.file):
+        raise CommandError(f"{options.file}: a folder without a trace file; expected .json or .json.gz in it")
     try:
         with progress(f"cutting {os.path.basename(options.file)}") as bar, writing(options.output):
             result = slice_trace(

@@ -48,6 +48,8 @@ def redact_file(path: str | os.PathLike[str], out: str | os.PathLike[str] | None
             raise ValueError(
                 f"{source}: a gzip file that is damaged ({error}); expected a whole one"
             ) from error
+    if data.lstrip()[:1] not in (b"{", b"[", b""):
+        raise ValueError(f"{source}: not JSON; expected a trace as JSON, which other formats are made from")
     # bytes that are no UTF-8 go through unchanged
     text, counts = redacted(data.decode("utf-8", "surrogateescape"))
     clean = text.encode("utf-8", "surrogateescape")

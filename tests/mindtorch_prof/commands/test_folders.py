@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mindtorch_prof import cli
-from mindtorch_prof.commands._folders import traces_in
+from mindtorch_prof.load.formats import trace_paths
 
 ONE = ["summary", "show", "tree", "doctor", "advise", "stacks"]
 
@@ -55,27 +55,30 @@ def test_several_traces_are_listed_or_all_taken(
     shutil.copy(folder / "rank10.json.gz", folder / "rank2.json.gz")
     assert cli.main(["summary", str(folder)]) == 2
     error = capsys.readouterr().err
-    assert "a folder with 2 traces; expected one of them: rank2.json.gz, rank10.json.gz" in error
+    assert "a folder with 2 traces, where one is expected: rank2.json.gz, rank10.json.gz" in error
     rows = json.loads(printed("ranks", str(folder), "--format", "json"))["rows"]
     assert len(rows) == 2
 
 
 def test_a_folder_without_traces_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.json").write_text("{}")
-    assert cli.main(["summary", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
+    for words in (["summary"], ["ranks"], ["redact"], ["slice", "-o", str(tmp_path / "out.json")]):
+        assert cli.main([words[0], str(tmp_path), *words[1:]]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert error.startswith(f"mindtorch-prof: {tmp_path}: ")
 
 
 def test_traces_in_folders_below_are_found(folder: Path, tmp_path: Path) -> None:
-    assert traces_in(str(tmp_path)) == [str(folder / "rank10.json.gz")]
+    assert cli.main(["doctor", str(tmp_path)]) == 0
 
 
 def test_a_folder_of_torch_npu_is_one_trace(ecosystem: Path) -> None:
     text = ecosystem / "ascend" / "text_level1"
-    assert traces_in(str(text)) == [str(text / f"rank{i}_ascend_pt") for i in (0, 1)]
-    assert traces_in(str(text / "rank0_ascend_pt")) == [str(text / "rank0_ascend_pt")]
-    assert len(traces_in(str(ecosystem / "ranks" / "dlrm_8"))) == 8
-    names = [Path(path).name for path in traces_in(str(ecosystem / "traces"))]
+    assert trace_paths([str(text)]) == [str(text / f"rank{i}_ascend_pt") for i in (0, 1)]
+    assert trace_paths([str(text / "rank0_ascend_pt")]) == [str(text / "rank0_ascend_pt")]
+    assert len(trace_paths([str(ecosystem / "ranks" / "dlrm_8")])) == 8
+    names = [Path(path).name for path in trace_paths([str(ecosystem / "traces")])]
     assert "torch213_memory.json" not in names
     assert "torch213_execution_trace.json.gz" not in names
     assert "h100_qwen_infer_stack_memory.json.gz" in names

@@ -64,6 +64,14 @@ def test_bytes_that_are_no_text_go_through(tmp_path: Path) -> None:
     assert file.read_bytes() == b'{"traceEvents": [{"name": "\xff\xfe", "api_key": "REDACTED"}]}'
 
 
+def test_a_file_that_is_no_json_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "trace.mtrace"
+    file.write_bytes(b"PK\x03\x04 hf_QwErTyUiOpAsDfGhJkLz")
+    with pytest.raises(ValueError, match="not JSON"):
+        redact_file(file)
+    assert file.read_bytes().startswith(b"PK")
+
+
 DERIVED = {
     "slice": "slice {0} -o {1}/out.json",
     "merge": "merge {0} -o {1}/out.json",
