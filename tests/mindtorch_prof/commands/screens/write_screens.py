@@ -38,6 +38,8 @@ SCREENS = {
     "merge": "merge dlrm_rank0.json.gz dlrm_rank1.json.gz -o merged.json",
     "redact": "redact h100.json.gz -o clean.json",
     "ranks": "ranks dlrm_rank0.json.gz dlrm_rank1.json.gz",
+    "device": "device dlrm_rank0.json.gz --top 5",
+    "roofline": "roofline h100.json.gz --top 8",
     "stacks": "stacks h100.json.gz --by ops",
     "convert": "convert h100.json.gz --to csv -o out.csv",
     "query_tables": "query h100.json.gz --tables --top 12",
