@@ -163,7 +163,8 @@ class DeviceBreakdown(Breakdown):
     device: int  # its number
     start_ns: int  # of the first work
     events: int  # kernels, copies and memory fills
-    without_op_ns: int  # busy time during which no work ran that belongs to an op
+    work_ns: int  # the durations of all its work together, also of what was launched before the recording
+    without_op_ns: int  # of that, the work that no op launched
     launched_before_events: int  # left out: launched before the recording began
     launched_before_ns: int  # how long those ran
     outside_steps_ns: int  # busy time of the work that was launched in no step
@@ -177,8 +178,8 @@ class DeviceBreakdown(Breakdown):
 
     @property
     def without_op_share(self) -> float:
-        """The share of busy time that no op accounts for, from 0 to 1."""
-        return self.without_op_ns / self.busy_ns if self.busy_ns else 0.0
+        """The share of the work that no op launched, from 0 to 1."""
+        return self.without_op_ns / self.work_ns if self.work_ns else 0.0
 
     def to_dict(self) -> dict[str, object]:
         """The figures as plain data."""
@@ -187,6 +188,7 @@ class DeviceBreakdown(Breakdown):
             **self.figures(),
             "events": self.events,
             "longest_idle_us": self.longest_idle_ns / 1000,
+            "work_us": self.work_ns / 1000,
             "without_op_us": self.without_op_ns / 1000,
             "without_op_share": self.without_op_share,
             "launched_before_events": self.launched_before_events,
@@ -333,6 +335,11 @@ def has_an_op(trace: Trace) -> BoolArray:
     return (device.op >= 0) & is_op[np.maximum(device.op, 0)]
 
 
+def work_without_op(trace: Trace) -> BoolArray:
+    """Mask of the work that no op of the recording launched, also of what was launched before the recording."""
+    return trace.device.works & ~has_an_op(trace)
+
+
 # ---------------------------------------------------------------------------------------------------- steps
 
 
@@ -380,8 +387,7 @@ def device_breakdown(recording: Recording) -> list[DeviceBreakdown]:
         return []
     before = launched_before_recording(device)
     whole = breakdown_by(place, start, end, classes, len(numbers))
-    has_op = has_an_op(trace)[rows]
-    with_op = union_lengths(place[has_op], start[has_op], end[has_op], len(numbers))
+    duration, without_op = device.end_ns - device.start_ns, work_without_op(trace)
     numbers_of_steps, step_of_row = steps_of_device_work(trace)
     step = step_of_row[rows]
     outside = step < 0
@@ -390,17 +396,16 @@ def device_breakdown(recording: Recording) -> list[DeviceBreakdown]:
     streams = _streams(place, start, end, classes, device.stream[rows], whole)
     breakdowns = []
     for index, number in enumerate(numbers.tolist()):
-        earlier = np.flatnonzero(before & (device.device == number))
-        busy = int(
-            whole.computation_ns[index] + whole.exposed_communication_ns[index] + whole.exposed_copy_ns[index]
-        )
+        here = device.device == number
+        earlier = np.flatnonzero(before & here)
         breakdowns.append(
             DeviceBreakdown(
                 *whole.figures(index),
                 device=number,
                 start_ns=int(whole.start_ns[index]),
                 events=int(whole.events[index]),
-                without_op_ns=busy - int(with_op[index]),
+                work_ns=int(duration[here & device.works].sum()),
+                without_op_ns=int(duration[here & without_op].sum()),
                 launched_before_events=len(earlier),
                 launched_before_ns=_length(device.start_ns[earlier], device.end_ns[earlier]),
                 outside_steps_ns=int(without_step[index]) if numbers_of_steps else 0,

@@ -20,6 +20,7 @@ import numpy as np
 from ..arrays import BoolArray
 from ..steps import steps_of
 from ..trace import PYTHON, Trace
+from .device_breakdown import work_without_op
 from .device_usage import ALL_STREAMS, device_usage
 from .intervals import union
 from .recording import Recording, as_results, recorded_results
@@ -104,7 +105,7 @@ def figures(source: Recording) -> Figures:
     works = device.works
     duration = device.end_ns - device.start_ns
     work_ns = int(duration[works].sum())
-    without_op = works & (device.op < 0)
+    without_op = work_without_op(trace)
     without_op_ns = int(duration[without_op].sum())
     devices = _devices(trace)
     device_span, device_busy = (sum(getattr(d, name) for d in devices) for name in ("span_us", "busy_us"))

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ..analysis.idle_causes import DeviceIdle
     from ..trace import Trace
 
-_NAME_WIDTH = 44  # of names in tables
 
 _TITLES = {
     "part": "Part",
@@ -168,7 +167,7 @@ def _print_device(
         _parts(times), options.format, keys=("part", "time_us", "share"), units=_UNITS, titles=_TITLES
     )
     for note in _notes(times):
-        print(f"\n{note}" if options.format == "md" else note)
+        _common.say(f"\n{note}" if options.format == "md" else note)
     step_keys = [
         "step",
         "span_us",
@@ -197,15 +196,15 @@ def _print_device(
     table("What the idle time comes from", sources, ("cause", "source", "time_us", "gaps"))
     work_keys = ("count", "time_us", "share", "mean_us")
     table("Kernels by type", [row.to_dict("type") for row in kernels.by_type], ("type", *work_keys))
-    by_op = [{**row.to_dict("op"), "op": _cut(row.name)} for row in kernels.by_op[: top or None]]
+    by_op = [row.to_dict("op") for row in kernels.by_op[: top or None]]
     table("Kernels by op", by_op, ("op", *work_keys))
-    by_name = [{**row.to_dict("name"), "name": _cut(row.name)} for row in kernels.by_name[: top or None]]
+    by_name = [row.to_dict("name") for row in kernels.by_name[: top or None]]
     table("Kernels", by_name, ("name", *work_keys))
-    copies = [{**row.to_dict(), "direction": _cut(row.direction)} for row in kernels.copies]
+    copies = [row.to_dict() for row in kernels.copies]
     table("Copies and memory fills", copies, ("direction", "count", "bytes", "time_us", "gb_per_s"))
-    short = [{**row.to_dict(), "name": _cut(row.name)} for row in idle.short_kernels[: top or None]]
+    short = [row.to_dict() for row in idle.short_kernels[: top or None]]
     table(
-        "Short kernels: they run for less time than their launch takes",
+        "Short kernels: run time below launch time",
         short,
         ("name", "count", "of", "run_us", "launch_us"),
     )
@@ -243,14 +242,14 @@ def _notes(times: DeviceBreakdown) -> list[str]:
         )
     if times.without_op_ns:
         notes.append(
-            f"{times.without_op_share:.1%} of the busy time belongs to no op ({formatted(times.without_op_ns / 1000, 'us')})"
+            f"{times.without_op_share:.1%} of the device work belongs to no op ({formatted(times.without_op_ns / 1000, 'us')})"
         )
     else:
-        notes.append("all busy time belongs to ops")
+        notes.append("all device work belongs to ops")
     if times.launched_before_events:
         notes.append(
-            f"left out: {times.launched_before_events:,} kernels and copies that were launched before the recording "
-            f"({formatted(times.launched_before_ns / 1000, 'us')})"
+            f"left out of these times: {times.launched_before_events:,} kernels and copies that were launched before the "
+            f"recording ({formatted(times.launched_before_ns / 1000, 'us')})"
         )
     if times.outside_steps_ns and times.steps:
         notes.append(f"work launched outside of steps: {formatted(times.outside_steps_ns / 1000, 'us')}")
@@ -263,9 +262,4 @@ def _nonzero(rows: object) -> list[Mapping[str, object]]:
 
 def _source(source: str, call: str) -> str:
     where = source or "no op or Python call"
-    return f"{call} in {_cut(where, _NAME_WIDTH - len(call) - 4)}" if call else _cut(where)
-
-
-def _cut(text: str, width: int = _NAME_WIDTH) -> str:
-    width = max(width, 12)
-    return text if len(text) <= width else f"{text[: width - 3]}..."
+    return f"{call} in {where}" if call else where

@@ -112,10 +112,10 @@ def _print(result: Roofline, options: argparse.Namespace) -> None:
             titles=_TITLES,
         )
         if len(shown) < len(rows):
-            print(f"... and {len(rows) - len(shown):,} more rows (--top 0 shows all)")
+            _common.say(f"... and {len(rows) - len(shown):,} more rows (--top 0 shows all)")
         print()
     for line in _summary(result):
-        print(_common.plain(line))
+        _common.say(line)
 
 
 def _cells(row: Row, whole: bool) -> dict[str, object]:

@@ -72,10 +72,10 @@ function One({ device }: { device: Device }) {
     <section data-device={device.device}>
       <p class="health" role="note">
         {device.without_op_us > 0
-          ? `${share(device.without_op_share)} of the device's busy time belongs to no op (${us(device.without_op_us)}).`
-          : "All of the device's busy time belongs to ops."}
+          ? `${share(device.without_op_share)} of the device work belongs to no op (${us(device.without_op_us)}).`
+          : "All device work belongs to ops."}
         {device.launched_before_events > 0 &&
-          ` Left out: ${plural(device.launched_before_events, "kernel")} launched before the recording (${us(device.launched_before_us)}).`}
+          ` Left out of these times: ${plural(device.launched_before_events, "kernel")} launched before the recording (${us(device.launched_before_us)}).`}
       </p>
       <div class="grid">
         <Panel title={`Device ${device.device}: ${percent(device.busy_us, device.span_us)} busy`} note={`Span ${us(device.span_us)}, from the first to the last work.`}>
