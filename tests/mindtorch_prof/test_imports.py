@@ -50,6 +50,7 @@ COMMANDS = [
     "summary {0}",
     "doctor {0}",
     "advise {0}",
+    "critical-path {0} -o path.json.gz",
     "diff {0} {0}",
     "check {0} --baseline {0}",
     "slice {0} -o cut.json",
