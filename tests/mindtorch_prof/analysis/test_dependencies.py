@@ -59,8 +59,8 @@ def graph_of(
 
 
 def causes(graph: Dependencies, trace: Trace) -> dict[str, tuple[str, str, float]]:
-    """For the start of each kernel, and the end of each call, that an edge between chains explains: its kind, the
-    event that was waited for, and the microseconds."""
+    """For the start of each kernel, and the end of each call, that an edge between chains explains: its kind,
+    the event that was waited for, and the microseconds."""
     count = graph.graph.n_nodes
     texts = {}
     for k, (source, target) in enumerate(zip(graph.graph.source.tolist(), graph.graph.target.tolist())):
@@ -83,7 +83,7 @@ def name_of(graph: Dependencies, trace: Trace, node: int) -> str:
 
 
 def is_calibrated(graph: Dependencies) -> None:
-    """No edge is longer than the time between its nodes, and the longest path to a node is the time until it."""
+    """No edge is longer than the time between its nodes, and the longest path to a node is its time."""
     count = graph.graph.n_nodes
     inner = np.flatnonzero(~graph.graph.begins)
     assert (graph.weight >= 0).all()

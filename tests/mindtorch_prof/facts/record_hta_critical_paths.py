@@ -1,4 +1,4 @@
-"""Record HTA's critical paths: run with an interpreter that has HolisticTraceAnalysis, and the folder of traces.
+"""Record HTA's critical paths: run with HolisticTraceAnalysis, and the folder of traces.
 
 python record_hta_critical_paths.py ../../../shared/ecosystem
 """
