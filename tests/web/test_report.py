@@ -254,6 +254,24 @@ def test_kernels_have_their_own_rows_and_tracks(page: Browser, recorded: Recorde
     assert page.js("document.querySelector('[data-testid=arrow]').textContent") == "Kernel: gemm"
 
 
+def test_the_critical_path_can_be_shown_on_the_timeline(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.device, "#timeline")
+    page.wait("document.querySelector('[data-testid=critical-path]')")
+    before = page.js("document.querySelector('canvas').toDataURL()")
+    page.click("[data-testid=critical-path]")
+    words = page.wait("document.querySelector('[data-testid=path-words]')?.textContent")
+    # 10 ns until the launch, 140 ns until the kernel starts, its 250 ns
+    assert ": 400 ns. kernel 62.5%, launch 35.0%, host 2.5%." in words
+    page.wait(f"document.querySelector('canvas').toDataURL() !== {json.dumps(before)}")
+    page.type("input[type=search]", "gemm")
+    page.key("Enter")
+    page.wait("document.querySelector('.details')")
+    details = page.js("document.querySelector('.details').textContent")
+    assert "On the critical path250 ns" in details
+    buttons = page.js("[...document.querySelectorAll('[data-testid=arrow]')].map(e => e.textContent)")
+    assert buttons == ["Launched by: cudaLaunchKernel", "Waited for: cudaLaunchKernel"]
+
+
 def test_a_thinned_timeline_says_so(page: Browser, recorded: Recorded) -> None:
     page.open(recorded.thin, "#timeline")
     page.wait("document.querySelector('[data-testid=thinned]')")
