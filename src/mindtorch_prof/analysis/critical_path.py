@@ -109,6 +109,20 @@ class CriticalPath:
         return _distinct(self.graph.device_row[self.edges[works]])
 
     @cached_property
+    def crossings(self) -> tuple[tuple[int, int, int], ...]:
+        """(edge, node before, node after) of the graph where the path goes to another thread, another stream, or between the two."""
+        graph, device = self.graph, self.results.trace.device
+        count = graph.graph.n_nodes
+        edges = self.edges[self.edges >= count]
+        source, target = graph.graph.source[edges - count], graph.graph.target[edges - count]
+        before, after = graph.node_device_row[source], graph.node_device_row[target]
+        same = (before >= 0) & (after >= 0)
+        for column in (device.device, device.stream):
+            same &= column[before] == column[after] if len(device) else same
+        keep = ~same
+        return tuple(zip(edges[keep].tolist(), source[keep].tolist(), target[keep].tolist()))
+
+    @cached_property
     def segments(self) -> tuple[Segment, ...]:
         """The path from start to end; neighbours of one kind and event are one segment."""
         return tuple(_segments(self))

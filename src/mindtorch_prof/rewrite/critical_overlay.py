@@ -1,7 +1,7 @@
 """Overlay of a critical path: a trace file (or a recording) and its critical path in; the same trace with the path marked out.
 
 Every event of the file stays. Those on the path get `"critical": 1` and their microseconds on it in their arguments, and arrows
-(`critical_path`) lead along it wherever it goes from one thread or kernel to another. No slice is added: a derived row must not look like work.
+(`critical_path`) lead along it wherever it goes from one thread or stream to another. No slice is added: a derived row must not look like work.
 """
 
 from __future__ import annotations
@@ -111,14 +111,6 @@ class _Overlay:
             times.update(((is_device, row), us) for row, us in zip(distinct.tolist(), sums.tolist()))
         return times
 
-    def _crossings(self) -> list[tuple[int, int, int]]:
-        """(edge, node before, node after) where the path goes from a thread or a kernel to another."""
-        graph, edges = self._path.graph, self._path.edges
-        count = graph.graph.n_nodes
-        between = edges[edges >= count]
-        source, target = graph.graph.source[between - count], graph.graph.target[between - count]
-        return list(zip(between.tolist(), source.tolist(), target.tolist()))
-
     def _event_of(self, node: int) -> _Event | None:
         graph = self._path.graph
         work, row = int(graph.node_device_row[node]), int(graph.node_row[node])
@@ -126,7 +118,7 @@ class _Overlay:
 
     def _events_at_ends(self) -> set[_Event]:
         """The events that arrows lead from or to."""
-        nodes = {node for _, *ends in self._crossings() for node in ends}
+        nodes = {node for _, *ends in self._path.crossings for node in ends}
         return {event for node in nodes if (event := self._event_of(node)) is not None}
 
     def mark(self, events: list[RawEvent]) -> None:
@@ -162,7 +154,7 @@ class _Overlay:
         graph, trace = self._path.graph, self._path.results.trace
         events: list[RawEvent] = []
         number = 1 + max((i for i in self._flows if isinstance(i, int)), default=0)
-        for edge, *nodes in self._crossings():
+        for edge, *nodes in self._path.crossings:
             ends = [(self._event_of(node), node) for node in nodes]
             if any(event is None or event not in self.places for event, _ in ends):
                 continue

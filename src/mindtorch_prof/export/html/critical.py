@@ -50,13 +50,10 @@ def path_on_timeline(results: Results) -> PathOnTimeline | None:
 
 
 def _arrows(path: CriticalPath, span_of: IntArray) -> list[tuple[bool, int, bool, int, int]]:
-    """Where the path goes from a thread or a kernel to another."""
+    """Where the path goes from a thread or a stream to another."""
     graph = path.graph
-    count = graph.graph.n_nodes
-    between = path.edges[path.edges >= count] - count
-    source, target = graph.graph.source[between], graph.graph.target[between]
     arrows = []
-    for a, b in zip(source.tolist(), target.tolist()):
+    for _, a, b in path.crossings:
         ends = []
         for node in (a, b):
             on_device = int(graph.node_device_row[node]) >= 0
