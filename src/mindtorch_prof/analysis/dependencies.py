@@ -598,6 +598,8 @@ class _Builder:
             forward = trace.forward_thread[own]
             threads, counts = np.unique(forward[forward != 0], return_counts=True)
             caller = int(threads[np.argmax(counts)]) if len(threads) else self.window.thread
+            if caller not in self.part_of_thread:  # of merged files it may be another rank's
+                caller = self.window.thread
             if caller == thread or caller not in self.part_of_thread:
                 continue
             low, high = self.part_of_thread[caller]

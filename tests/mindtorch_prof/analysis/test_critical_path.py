@@ -13,6 +13,7 @@ import pytest
 
 from mindtorch_prof.analysis.critical_path import NO_OP, CriticalPath, critical_path
 from mindtorch_prof.load import load
+from mindtorch_prof.rewrite.merge import merge_traces
 from mindtorch_prof.torch_api.results import Results
 
 HTA = json.loads((Path(__file__).parents[1] / "facts" / "hta_critical_paths.json").read_text())
@@ -217,3 +218,10 @@ def test_the_path_explains_the_whole_step_on_recorded_traces(name: str, ecosyste
     for op in path.ops:
         assert sum(op.by_kind.values()) == pytest.approx(op.path_us)
         assert op.without_us is None or 0 <= op.without_us <= path.length_us
+
+
+def test_a_rank_has_the_same_path_in_a_merged_file(ecosystem: Path, tmp_path: Path) -> None:
+    files = [str(ecosystem / "ranks" / "dlrm_8" / f"rank{i}.pt.trace.json.gz") for i in (0, 7)]
+    merge_traces(files, tmp_path / "merged.json")
+    path = critical_path(load(tmp_path / "merged.json"))  # of two steps the shorter one, which is rank 7's
+    assert path.by_kind == pytest.approx(critical_path(load(files[1])).by_kind)
