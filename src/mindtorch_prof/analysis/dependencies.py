@@ -460,14 +460,25 @@ class _Builder:
         """As the file's rows of synchronisation say; None: it has no such rows."""
         device = self.trace.device
         rows = np.flatnonzero(device.kind == DEVICE_SYNC)
-        if not len(rows):
-            return None
         sync = sync_arguments(device, rows)
-        waits = np.flatnonzero(sync.is_stream_wait & (sync.wait_on_stream >= 0))
+        rows, waits = rows[sync.is_stream_wait], np.flatnonzero(sync.is_stream_wait)
+        if not len(waits):
+            return None
+        named = sync.wait_on_stream[waits] >= 0
+        by_name, by_time = waits[named], rows[~named]
         # files that do not say which call recorded the event: it was called before the one that waits
-        until = np.where(sync.record[waits] >= 0, sync.record[waits], sync.correlation[waits])
-        awaited = self.streams.last_with(sync.device[waits], sync.wait_on_stream[waits], correlation=until)
-        waiting = self.streams.next_after(sync.device[waits], sync.stream[waits], sync.correlation[waits])
+        until = np.where(sync.record[by_name] >= 0, sync.record[by_name], sync.correlation[by_name])
+        awaited = self.streams.last_with(
+            sync.device[by_name], sync.wait_on_stream[by_name], correlation=until
+        )
+        waiting = self.streams.next_after(
+            sync.device[by_name], sync.stream[by_name], sync.correlation[by_name]
+        )
+        # rows that are the waiting itself (Ascend) end with the work that was waited for
+        timed = self.streams.around_wait(
+            device.device[by_time], device.stream[by_time], device.start_ns[by_time], device.end_ns[by_time]
+        )
+        waiting, awaited = np.concatenate([waiting, timed[0]]), np.concatenate([awaited, timed[1]])
         keep = (awaited >= 0) & (waiting >= 0)
         return waiting[keep], awaited[keep]
 

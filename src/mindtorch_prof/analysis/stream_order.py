@@ -47,6 +47,10 @@ class StreamOrder:
         return _ByStream(self._stream, self._correlation)
 
     @cached_property
+    def _by_start(self) -> _ByStream:
+        return _ByStream(self._stream, self._start)
+
+    @cached_property
     def _by_end(self) -> _ByStream:
         return _ByStream(self._stream, self._end)
 
@@ -99,6 +103,21 @@ class StreamOrder:
         place = np.minimum(np.searchsorted(known, threads), len(known) - 1)
         wanted = np.where(known[place] == threads, place, -1)
         return _ByStream(number.reshape(-1), self._launched).first_after(wanted, times)
+
+    def around_wait(
+        self, device: IntArray, stream: IntArray, begin: IntArray, end: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Of times in which streams waited: the first work of the stream that started afterwards, and the work of another stream of the
+        device that ended last in that time; -1: none."""
+        waiting = self._by_start.first_after(self._numbers(device, stream), end - 1)
+        awaited = np.full(len(end), -1, np.int64)
+        for number, (own_device, own_stream) in enumerate(self.streams):
+            candidate = self._by_end.last(np.full(len(end), number), end, inclusive=True)
+            ended = self._end[candidate]
+            fits = (candidate >= 0) & (device == own_device) & (stream != own_stream) & (ended > begin)
+            fits &= (awaited < 0) | (ended > self._end[awaited])
+            awaited = np.where(fits, candidate, awaited)
+        return waiting, awaited
 
     def latest_of_others(self, work: IntArray, before: IntArray) -> IntArray:
         """For each work the one of another stream of its device that was launched before a time and ended last before the work started;
@@ -156,9 +175,11 @@ class _ByStream:
 
 @dataclass(frozen=True)
 class Synchronisations(Columns):
-    """What a file's rows of synchronisation (cuda_sync) say, by row."""
+    """What a file's rows of synchronisation (cuda_sync, EVENT_WAIT of Ascend) say, by row."""
 
-    is_stream_wait: BoolArray  # a stream waits for an event; else a call of the host waits
+    is_stream_wait: (
+        BoolArray  # a stream waits for an event; else a call of the host waits, or it is something else
+    )
     is_context: BoolArray  # the call waits for the whole device
     device: IntArray
     stream: IntArray  # the stream that waits, or is waited for
@@ -170,7 +191,7 @@ class Synchronisations(Columns):
 def sync_arguments(device: Device, rows: IntArray) -> Synchronisations:
     """The arguments of rows of synchronisation. A row's kind is its name."""
     names = [name.lower() for name in device.names]
-    is_wait = np.array(["wait event" in name for name in names], bool)
+    is_wait = np.array(["wait event" in name or "event_wait" in name for name in names], bool)
     is_context = np.array(["context" in name or "device" in name for name in names], bool)
     distinct, place = np.unique(device.extra[rows], return_inverse=True)
     table = [device.extra_table[i] if i >= 0 else {} for i in distinct.tolist()]

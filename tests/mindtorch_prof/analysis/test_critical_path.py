@@ -225,3 +225,12 @@ def test_a_rank_has_the_same_path_in_a_merged_file(ecosystem: Path, tmp_path: Pa
     merge_traces(files, tmp_path / "merged.json")
     path = critical_path(load(tmp_path / "merged.json"))  # of two steps the shorter one, which is rank 7's
     assert path.by_kind == pytest.approx(critical_path(load(files[1])).by_kind)
+
+
+def test_the_collectives_of_an_ascend_step_are_on_its_path(ecosystem: Path) -> None:
+    pytest.importorskip("mindtorch_prof.load.ascend", reason="NOT CHECKED: Ascend folders are not read here")
+    folder = ecosystem / "ascend" / "text_level1" / "rank0_ascend_pt"
+    path = critical_path(load(folder))
+    # all of them, as the capture's own step_trace_time.csv says: the computing stream waits for each
+    assert path.by_kind["communication"] == pytest.approx(105_991.878, abs=0.001)
+    assert sum(path.by_kind.values()) == pytest.approx(path.length_us)

@@ -226,6 +226,18 @@ def test_a_stream_waits_for_the_event_that_was_recorded_on_another() -> None:
     assert causes(graph, trace)["b"] == ("sync", "a", 2.0)
 
 
+def test_a_row_of_waiting_on_a_stream_ends_with_the_work_that_was_waited_for() -> None:
+    rows = [
+        event("aten::mm", 0, 40),
+        *launch(2, 8, 10, 1, name="a"),
+        *launch(5, 10, 30, 2, name="hcom_allReduce", stream=20),
+        kernel("EVENT_WAIT", 19, 22, 7, "cuda_sync"),
+        *launch(8, 42, 5, 3, name="b"),
+    ]
+    graph, trace = graph_of(rows)
+    assert causes(graph, trace)["b"] == ("sync", "hcom_allReduce", 2.0)
+
+
 def test_without_rows_of_synchronisation_waits_follow_from_calls_and_times() -> None:
     rows = [event("aten::mm", 0, 90)]
     for i in range(6):  # the usual delay of a launch is 3 us
