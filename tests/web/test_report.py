@@ -15,6 +15,7 @@ from synthetic_traces import linear_with_synthetic_ops
 from trace_builder import calls_in_a_row, op_with_a_kernel
 
 import mindtorch_v2 as torch
+from mindtorch_prof.analysis.diff_tree import diff_tree
 from mindtorch_prof.export.html import export_html
 from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_prof.torch_api.results import Results
@@ -252,6 +253,24 @@ def test_kernels_have_their_own_rows_and_tracks(page: Browser, recorded: Recorde
     page.key("Enter")
     page.wait("document.querySelector('[data-testid=arrow]')")
     assert page.js("document.querySelector('[data-testid=arrow]').textContent") == "Kernel: gemm"
+
+
+def test_two_recordings_are_compared_by_their_trees(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.two, "#compare")
+    page.wait("document.querySelector('.segments [data-value=tree]')")
+    page.click(".segments [data-value=tree]")
+    page.wait("document.querySelector('[data-testid=places] tbody tr')")
+    rows = page.js(
+        "[...document.querySelectorAll('[data-testid=places] tbody tr')]"
+        ".map(r => [...r.children].map(c => c.textContent))"
+    )
+    comparison = diff_tree(recorded.first, recorded.second)
+    expected = {(place.name, place.status) for place in comparison.differences}
+    assert expected
+    assert {(row[0].partition(" (")[0], row[1]) for row in rows if row[1] != "same"} == expected
+    assert page.js("document.querySelector('input[type=search]') === null")
+    page.click(".segments [data-value=name]")
+    page.wait("document.querySelector('input[type=search]')")
 
 
 def test_the_critical_path_can_be_shown_on_the_timeline(page: Browser, recorded: Recorded) -> None:
