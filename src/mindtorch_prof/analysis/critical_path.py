@@ -80,7 +80,6 @@ class CriticalPath:
     by_kind: dict[str, float]  # adds up to the length
     earlier_us: float  # on the path, in work that was launched before the window
     ops: tuple[OpOnPath, ...]  # longest first
-    off_path: tuple[OpOffPath, ...]  # least slack first
     notes: tuple[str, ...]
     graph: Dependencies = field(repr=False, compare=False)
     edges: IntArray = field(repr=False, compare=False)  # of the graph, first to last
@@ -94,6 +93,11 @@ class CriticalPath:
         """How long the window would take, in microseconds, if all events of this name, and what they launch, took no time. A name that does
         not occur in the window is a KeyError."""
         return self._model.without(name) / 1000
+
+    @cached_property
+    def off_path(self) -> tuple[OpOffPath, ...]:
+        """The ops with work beside the path, least slack first."""
+        return tuple(_ops_off_path(self._model, self.edges))
 
     @cached_property
     def rows(self) -> IntArray:
@@ -143,11 +147,8 @@ def critical_path(
     window, number, words = _window(results.trace, step, annotation, instance)
     graph = dependencies(results, window)
     model = _Model(results, graph)
-    lengths = (
-        graph.time_ns - window.start_ns
-    )  # what the longest paths to all nodes are, by the weights that edges have
-    length = int(lengths[graph.sink])
-    edges = model.lengths.path(graph.weight, lengths, graph.sink)
+    length = int(graph.lengths[graph.sink])
+    edges = model.lengths.path(graph.weight, graph.lengths, graph.sink)
     weight, kind = graph.weight[edges], graph.kind[edges]
     by_kind = np.bincount(kind, weights=weight, minlength=len(KINDS))
     earlier = np.isin(graph.device_row[edges], graph.earlier)
@@ -160,7 +161,6 @@ def critical_path(
         dict(zip(KINDS, (by_kind / 1000).tolist())),
         int(weight[earlier].sum()) / 1000,
         tuple(ops),
-        tuple(_ops_off_path(model, edges, lengths)),
         graph.notes,
         graph,
         edges,
@@ -338,10 +338,10 @@ def _ops_on_path(model: _Model, edges: IntArray, length: int, what_if: int) -> l
     return ops
 
 
-def _ops_off_path(model: _Model, edges: IntArray, lengths: IntArray) -> list[OpOffPath]:
+def _ops_off_path(model: _Model, edges: IntArray) -> list[OpOffPath]:
     """Ops whose work lies beside the path."""
     graph = model.graph
-    left = slack(graph.graph, graph.weight, lengths, graph.sink)
+    left = slack(graph.graph, graph.weight, graph.lengths, graph.sink)
     beside = np.ones(len(graph.weight), bool)
     beside[edges] = False
     waits = np.isin(graph.kind, [KINDS.index(kind) for kind in ("sync", "gap", "launch")])

@@ -78,6 +78,12 @@ class Dependencies(Columns):
     notes: tuple[str, ...] = ()
 
     @property
+    def lengths(self) -> IntArray:
+        """By node the length of the longest path to it, by the weights that edges have: the time since the window's start."""
+        since: IntArray = self.time_ns - self.window.start_ns
+        return since
+
+    @property
     def sink(self) -> int:
         """The node at which everything has ended."""
         return self.graph.n_nodes - 1
