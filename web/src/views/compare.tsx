@@ -69,6 +69,7 @@ function TreePlaces({ tree }: { tree: any }) {
   const places = (tree.places as any[]).filter((p) => p.status !== "same" || Math.abs(p[`${by}_delta_us`]) >= 1);
   return (
     <>
+      <div style={{ overflowX: "auto" }}>
       <table class="plain places" data-testid="places">
         <thead>
           <tr>
@@ -101,6 +102,7 @@ function TreePlaces({ tree }: { tree: any }) {
           })}
         </tbody>
       </table>
+      </div>
       <p class="muted hint">
         {`Times per ${tree.per === "step" ? "step" : "run"}. What only one side has stands in the lowest operator or module that both have. `}
         {tree.left_out > 0 && `${count(tree.left_out)} further places: ${signed(tree.left_us)}. `}
