@@ -190,12 +190,14 @@ class _Side:
         if not len(trace):
             return parent
         kept = np.where(parent >= 0, of_row[np.maximum(parent, 0)], -1)
-        marks = np.flatnonzero(step_numbers(trace.names, trace.name) >= 0)
+        is_mark = step_numbers(trace.names, trace.name) >= 0
+        marks = np.flatnonzero(
+            is_mark & (kept < 0)
+        )  # a step inside an op takes nothing in: it might take in that op
         mark_of_step = np.full(int(step.max(initial=-1)) + 1, -1, np.int64)
         mark_of_step[step[marks][::-1]] = marks[::-1]
-        in_step = (kept < 0) & (step >= 0)
-        in_step[marks] = False
-        return np.where(in_step, mark_of_step[np.maximum(step, 0)] if len(mark_of_step) else -1, kept)
+        in_step = (kept < 0) & (step >= 0) & ~is_mark
+        return np.where(in_step, np.append(mark_of_step, -1)[step], kept)
 
     def _place(self, trace: Trace, rows: IntArray, parent: IntArray) -> IntArray:
         """The node of each row: one per path of names."""

@@ -169,6 +169,17 @@ def test_per_step_values_are_divided_and_time_outside_of_steps_is_left_out() -> 
         diff_tree(loaded(trace(2)), loaded(trace(0)), per="step")
 
 
+def test_a_step_inside_an_op_does_not_contain_that_op() -> None:
+    rows = [
+        event("train", 0, 100),
+        event("ProfilerStep#1", 0, 50, "user_annotation"),
+        event("aten::mm", 10, 20),
+    ]
+    comparison = diff_tree(loaded(rows), loaded(rows))
+    assert of_name(comparison, "aten::mm", "same").path == ("train", "ProfilerStep*", "aten::mm")
+    sums_hold(comparison)
+
+
 def test_work_that_no_op_launched_has_a_place() -> None:
     a, b = (
         loaded([event("aten::mm", 0, 10), kernel("gemm", 20, 5)]),
