@@ -98,6 +98,7 @@ COMMANDS = {
     "advise {0}": "",
     "stacks {0}": "",
     "ranks {0}": "",
+    "critical-path {0}": "",
 }
 
 
