@@ -34,7 +34,7 @@ class Command(Protocol):
     run: Callable[[argparse.Namespace], int]
 
 
-# Sub-commands in the order of the help text. Each is a module of this name in `commands/`, imported only if it runs.
+# Sub-commands in the order of the help text. Each is a module of this name (`-` is `_` there) in `commands/`, imported only if it runs.
 _COMMANDS: tuple[str, ...] = (
     "show",
     "tree",
@@ -42,6 +42,7 @@ _COMMANDS: tuple[str, ...] = (
     "doctor",
     "advise",
     "roofline",
+    "critical-path",
     "diff",
     "check",
     "slice",
@@ -86,7 +87,7 @@ def commands(names: Sequence[str] = ()) -> dict[str, Command]:
 
 
 def _own_command(name: str) -> Command:
-    return cast("Command", importlib.import_module(f".commands.{name}", __package__))
+    return cast("Command", importlib.import_module(f".commands.{name.replace('-', '_')}", __package__))
 
 
 def make_parser(names: Sequence[str] = ()) -> argparse.ArgumentParser:

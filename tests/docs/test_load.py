@@ -15,7 +15,7 @@ def test_every_example_of_the_page_on_loading_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, object] = {"__name__": "example"}
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)

@@ -55,7 +55,7 @@ def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
         cli.main(["--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
-    assert [name for name in cli.commands() if not re.search(rf"^ +{name} ", text, re.MULTILINE)] == []
+    assert [name for name in cli.commands() if not re.search(rf"^ +{name}\s", text, re.MULTILINE)] == []
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

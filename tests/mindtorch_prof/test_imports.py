@@ -65,6 +65,7 @@ COMMANDS = [
     "doctor {0}",
     "advise {0}",
     "roofline {0}",
+    "critical-path {0} -o path.json.gz",
     "diff {0} {0}",
     "check {0} --baseline {0}",
     "slice {0} -o cut.json",

@@ -20,6 +20,7 @@ from trace_file_builder import noisy_ops
 import mindtorch_v2 as torch
 from mindtorch_prof import load
 from mindtorch_prof.analysis.advice import advise
+from mindtorch_prof.analysis.diff_tree import diff_tree
 from mindtorch_prof.analysis.figures import figures
 from mindtorch_prof.export.html import export_html
 from mindtorch_prof.synthetic_rows import as_recorded
@@ -330,6 +331,42 @@ def test_notebooks_of_gpu_traces_begin_with_device_time(page: Browser, tmp_path:
     rows = sorted(loaded.key_averages(), key=lambda row: -row.self_device_time_total)
     assert [title for _, title in first[:5]] == [row.key for row in rows[:5]]
     assert "elementwise<128, 4, Mul>" in [text for text, _ in first]
+
+
+def test_two_recordings_are_compared_by_their_trees(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.two, "#compare")
+    page.wait("document.querySelector('.segments [data-value=tree]')")
+    page.click(".segments [data-value=tree]")
+    page.wait("document.querySelector('[data-testid=places] tbody tr')")
+    rows = page.js(
+        "[...document.querySelectorAll('[data-testid=places] tbody tr')]"
+        ".map(r => [...r.children].map(c => c.textContent))"
+    )
+    comparison = diff_tree(recorded.first, recorded.second)
+    expected = {(place.name, place.status) for place in comparison.differences}
+    assert expected
+    assert {(row[0].partition(" (")[0], row[1]) for row in rows if row[1] != "same"} == expected
+    assert page.js("document.querySelector('input[type=search]') === null")
+    page.click(".segments [data-value=name]")
+    page.wait("document.querySelector('input[type=search]')")
+
+
+def test_the_critical_path_can_be_shown_on_the_timeline(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.device, "#timeline")
+    page.wait("document.querySelector('[data-testid=critical-path]')")
+    before = page.js("document.querySelector('canvas').toDataURL()")
+    page.click("[data-testid=critical-path]")
+    words = page.wait("document.querySelector('[data-testid=path-words]')?.textContent")
+    # 10 ns until the launch, 140 ns until the kernel starts, its 250 ns
+    assert ": 400 ns. kernel 62.5%, launch 35.0%, host 2.5%." in words
+    page.wait(f"document.querySelector('canvas').toDataURL() !== {json.dumps(before)}")
+    page.type("input[type=search]", "gemm")
+    page.key("Enter")
+    page.wait("document.querySelector('.details')")
+    details = page.js("document.querySelector('.details').textContent")
+    assert "On the critical path250 ns" in details
+    buttons = page.js("[...document.querySelectorAll('[data-testid=arrow]')].map(e => e.textContent)")
+    assert buttons == ["Launched by: cudaLaunchKernel", "Waited for: cudaLaunchKernel"]
 
 
 def test_a_thinned_timeline_says_so(page: Browser, recorded: Recorded) -> None:

@@ -190,6 +190,27 @@ export class Spans {
   }
 }
 
+/** Kinds of arrows from here on lead along the critical path: 2 from start to start, 3 from end to end, 4 from end to start. */
+export const ALONG_PATH = 2;
+
+/** The spans on the critical path, with their number before each span. */
+export class OnPath {
+  readonly before: Uint32Array;
+
+  constructor(readonly time: Column) {
+    this.before = new Uint32Array(time.length + 1);
+    for (let i = 0, sum = 0; i < time.length; i++) this.before[i + 1] = sum += time[i]! > 0 ? 1 : 0;
+  }
+
+  has(span: number): boolean {
+    return this.time[span]! > 0;
+  }
+
+  between(first: number, last: number): number {
+    return this.before[last]! - this.before[first]!;
+  }
+}
+
 /** Which spans have a name that matches, with their number before each span: pixels ask how many lie between two. */
 export class Matches {
   readonly before: Uint32Array;

@@ -3,7 +3,7 @@
 import { FONT, fitted, type Surface } from "./canvas";
 import { theme } from "./colours";
 import { label, time as timeText } from "./format";
-import type { Matches, Spans, Track } from "./spans";
+import { ALONG_PATH, type Matches, type OnPath, type Spans, type Track } from "./spans";
 
 export const LANE = 18;
 export const HEAD = 22;
@@ -46,6 +46,7 @@ interface Marks {
   hover: number | null;
   matches: Matches | null;
   arrows: Arrows;
+  path: OnPath | null; // the critical path, if it is shown
 }
 
 export type Arrows = "own" | "inside" | "all"; // of the chosen event, of what it contains too, of everything in sight
@@ -100,7 +101,7 @@ function drawLane(
   const { start, duration, name, category, busy } = spans;
   const last = spans.laneFirst[lane + 1]!;
   const h = LANE - 2;
-  const matches = marks.matches;
+  const { matches, path } = marks;
   const pixel = 1 / scale;
   let i = spans.firstAfter(look.from, lane);
   // a run of equal thin pixels
@@ -123,7 +124,7 @@ function drawLane(
       flush();
       const left = Math.max(x, -2);
       const right = Math.min(x + w, width + 2);
-      const dim = matches !== null && !matches.names[name[i]!];
+      const dim = (matches !== null && !matches.names[name[i]!]) || (path !== null && !path.has(i));
       c.globalAlpha = dim ? 0.25 : 1;
       c.fillStyle = colours.kinds[category[name[i]!]!]!;
       c.fillRect(left, y, Math.max(right - left - (w > 3 ? 1 : 0), 0.5), h);
@@ -148,7 +149,7 @@ function drawLane(
     if (matches !== null) {
       if (matches.between(i, next)) shade = SHADES;
       else shade = 1;
-    }
+    } else if (path !== null) shade = path.between(i, next) ? SHADES : 1;
     if (runFrom >= 0 && column <= runTo && kind === runKind && shade === runShade) runTo = column + 1;
     else {
       flush();
@@ -175,11 +176,16 @@ function drawLane(
 function drawArrows(surface: Surface, spans: Spans, look: Look, laneY: Float64Array, scale: number, marks: Marks): number {
   const { context: c, width, height } = surface;
   const colours = theme();
+  const along = (kind: number) => kind >= ALONG_PATH;
   let arrows: [number, number, number][] = [];
-  if (marks.chosen !== null) arrows = marks.arrows === "inside" ? spans.arrowsInside(marks.chosen) : spans.arrows(marks.chosen);
-  if (marks.arrows === "all") {
+  if (marks.chosen !== null) {
+    arrows = marks.arrows === "inside" ? spans.arrowsInside(marks.chosen) : spans.arrows(marks.chosen);
+    arrows = arrows.filter(([, , kind]) => marks.path || !along(kind));
+  }
+  if (marks.arrows === "all" || marks.path) {
     for (let i = 0; i < spans.arrowCount && arrows.length < 400; i++) {
       const [from, to, kind] = spans.arrow(i);
+      if (along(kind) ? !marks.path : marks.arrows !== "all") continue;
       if (spans.start[from]! <= look.to && spans.end(to) >= look.from && (spans.start[from]! >= look.from || spans.start[to]! <= look.to)) {
         arrows = [...arrows, [from, to, kind]];
       }
@@ -189,14 +195,14 @@ function drawArrows(surface: Surface, spans: Spans, look: Look, laneY: Float64Ar
     const y0 = laneY[spans.lane(from)]!;
     const y1 = laneY[spans.lane(to)]!;
     if (y0 < 0 || y1 < 0) continue;
-    const x0 = (spans.end(from) - look.from) * scale;
-    const x1 = (spans.start[to]! - look.from) * scale;
+    const x0 = ((kind === 2 ? spans.start[from]! : spans.end(from)) - look.from) * scale;
+    const x1 = ((kind === 3 ? spans.end(to) : spans.start[to]!) - look.from) * scale;
     if (Math.max(x0, x1) < -2000 || Math.min(x0, x1) > width + 2000) continue;
     const [a, b] = [y0 + LANE / 2 - look.scroll, y1 + LANE / 2 - look.scroll];
     if (Math.max(a, b) < RULER || Math.min(a, b) > height) continue;
     const bend = Math.max(20, Math.min(120, Math.abs(x1 - x0) / 2));
-    c.strokeStyle = c.fillStyle = kind === 1 ? colours.kinds[8]! : colours.accent;
-    c.globalAlpha = from === marks.chosen || to === marks.chosen || marks.arrows !== "all" ? 1 : 0.5;
+    c.strokeStyle = c.fillStyle = along(kind) ? colours.text : kind === 1 ? colours.kinds[8]! : colours.accent;
+    c.globalAlpha = from === marks.chosen || to === marks.chosen || marks.arrows !== "all" || along(kind) ? 1 : 0.5;
     c.lineWidth = 1.5;
     c.beginPath();
     c.moveTo(x0, a);

@@ -5,12 +5,14 @@ more or less often. Values are per step if both traces have steps
 (ProfilerStep#N), else per run. A change in time is reported if a rank test
 over the steps (or calls) finds it significant and it is larger than the noise
 floor and than --threshold. The exit code is 0; with --fail-on-change it is 1
-if anything differs.
+if anything differs. Where ops have other names (two devices, fused and unfused),
+--by tree compares them at the lowest op or module that both traces have.
 
 example:
   mindtorch-prof diff before.json.gz after.json.gz --by op,shape --top 20
   mindtorch-prof diff before.json.gz after.json.gz --by kernel
   mindtorch-prof diff before.json.gz after.json.gz --as-recorded
+  mindtorch-prof diff cuda.json.gz rocm.json.gz --by tree
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ from collections.abc import Sequence
 from ..analysis.diff import ADDED, GONE, SAME, Diff, Row, as_dict, diff
 from ..analysis.repeats import BY
 from ..number_formats import format_memory, format_time
+from . import _diff_tree
 from ._common import CommandError, add_file, add_output, open_trace, phase, print_rows, say
 from ._options import names, number, share
 
+TREE = "tree"
 _UNITS = {
     "calls_a": "count",
     "calls_b": "count",
@@ -75,10 +79,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "b", help="the second trace: after")
     parser.add_argument(
         "--by",
-        type=names((*BY, "kernel")),
+        type=names((*BY, "kernel", TREE)),
         default=("op",),
         metavar="WHAT",
-        help="what to group rows by: op, shape, stack, module, separated by commas; or kernel (op)",
+        help="what to group rows by: op, shape, stack, module, separated by commas (op); kernel: kernels by name; "
+        "tree: where the trees of ops part, for traces whose ops have other names",
     )
     parser.add_argument(
         "--per",
@@ -107,7 +112,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what differs."""
+    if TREE in options.by and len(options.by) > 1:
+        raise CommandError("--by tree stands alone; expected tree, or some of " + ", ".join(BY))
     a, b = (open_trace(path, options) for path in (options.a, options.b))
+    if TREE in options.by:
+        return _diff_tree.run(a, b, options)
     try:
         with phase("comparing"):
             comparison = diff(

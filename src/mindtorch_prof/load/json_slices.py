@@ -52,6 +52,7 @@ class RawEvent(TypedDict, total=False):
     ts: float  # microseconds
     dur: float
     id: JSONScalar
+    bp: str  # of the end of a flow, "e": it belongs to the slice around its time
     args: EventArgs
 
 

@@ -15,6 +15,8 @@ from synthetic_traces import linear_with_synthetic_ops, synthetic_traces
 
 from mindtorch_prof.analysis.advice import advise
 from mindtorch_prof.analysis.call_tree import call_tree
+from mindtorch_prof.analysis.critical_path import critical_path
+from mindtorch_prof.analysis.diff_tree import diff_tree
 from mindtorch_prof.analysis.doctor import doctor
 from mindtorch_prof.analysis.folded_stacks import folded
 from mindtorch_prof.analysis.groups import KEYS, STATS, groups
@@ -105,6 +107,10 @@ def test_every_question_gets_an_answer_and_sums_hold(events: list[dict[str, Any]
     for make in TABLES.values():
         json.dumps(make(trace).rows())
     assert len(summary_text(summary(trace)).splitlines()) <= 60
+    path = critical_path(trace)
+    assert sum(path.by_kind.values()) == pytest.approx(path.length_us)
+    assert sum(op.path_us for op in path.ops) == pytest.approx(path.length_us)
+    assert not diff_tree(trace, trace).differences
     for finding in doctor(trace):
         assert finding.message
     export_speedscope(trace, folder / "out.speedscope.json")

@@ -100,6 +100,7 @@ COMMANDS = {
     "ranks {0}": "",
     "device {0}": "",
     "roofline {0}": "",
+    "critical-path {0}": "",
 }
 
 

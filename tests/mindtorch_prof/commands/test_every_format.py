@@ -56,7 +56,7 @@ def test_every_command_takes_every_format(
     assert out or err
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(("ranks", "merge"))])
+@pytest.mark.parametrize("command", [c for c in COMMANDS if not c.startswith(("ranks", "merge", "check"))])
 def test_a_folder_of_several_traces_is_refused_in_one_sentence(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,70 @@ function joined(a: Rows, b: Rows): Pair[] {
   return [...pairs.values()];
 }
 
+interface Part {
+  name: string;
+  count: number;
+  host_us: number;
+  device_us: number;
+}
+
+/** Where the trees of ops part: for recordings whose ops have other names. */
+function TreePlaces({ tree }: { tree: any }) {
+  const by: string = tree.by;
+  const us = (n: number) => time(n * 1000);
+  const signed = (n: number) => (n > 0 ? "+" : n < 0 ? "−" : "") + us(Math.abs(n));
+  const parts = (side: string, list: Part[]) =>
+    list.slice(0, 3).map((p) => (
+      <div key={side + p.name} title={spelled(p.name)}>
+        {`${side}: ${label(p.name, 40)} · ${number(p.count)}× · ${us(by === "device" && (p.device_us || !p.host_us) ? p.device_us : p.host_us)}`}
+      </div>
+    ));
+  const places = (tree.places as any[]).filter((p) => p.status !== "same" || Math.abs(p[`${by}_delta_us`]) >= 1);
+  return (
+    <>
+      <div style={{ overflowX: "auto" }}>
+      <table class="plain places" data-testid="places">
+        <thead>
+          <tr>
+            <th scope="col">In</th>
+            <th scope="col">What</th>
+            <th scope="col" class="number">{`Change (${by})`}</th>
+            <th scope="col" class="number">Device, A → B</th>
+            <th scope="col" class="number">Host, A → B</th>
+            <th scope="col">Only in A, only in B</th>
+          </tr>
+        </thead>
+        <tbody>
+          {places.map((p, i) => {
+            const change = p[`${by}_delta_us`];
+            return (
+              <tr key={i}>
+                <th scope="row" title={p.path.map((name: string) => spelled(name)).join(" > ")}>
+                  {label(p.name, 40) + (p.paths > 1 ? ` (${count(p.paths)} places)` : "")}
+                </th>
+                <td>{p.status}</td>
+                <td class={`number ${change > 0 ? "worse" : change < 0 ? "better" : ""}`}>{signed(change)}</td>
+                <td class="number">{p.device_a_us || p.device_b_us ? `${us(p.device_a_us)} → ${us(p.device_b_us)}` : "–"}</td>
+                <td class="number">{`${us(p.host_a_us)} → ${us(p.host_b_us)}`}</td>
+                <td>
+                  {parts("A", p.only_a)}
+                  {parts("B", p.only_b)}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      </div>
+      <p class="muted hint">
+        {`Times per ${tree.per === "step" ? "step" : "run"}. What only one side has stands in the lowest operator or module that both have. `}
+        {tree.left_out > 0 && `${count(tree.left_out)} further places: ${signed(tree.left_us)}. `}
+        {(tree.notes as string[]).map((note) => `${label(note)}. `)}
+      </p>
+    </>
+  );
+}
+
 export function Compare({ summaries }: { summaries: Block[] }) {
   const store = useStore();
   const more = [useBlock("operators", 0), useBlock("operators", 1)];
@@ -65,6 +129,7 @@ export function Compare({ summaries }: { summaries: Block[] }) {
   const [real, setReal] = useState(false);
   const [shown, setShown] = useState("operators");
 
+  const byTree = group === "tree" && verdicts?.tree;
   const shapes = more.every((m) => m?.values.groups.shapes);
   const sides = useMemo(
     () => summaries.map((s, i) => new Rows(group === "shapes" && shapes ? more[i]! : s, group === "shapes" && shapes ? "shapes" : "name")),
@@ -139,9 +204,9 @@ export function Compare({ summaries }: { summaries: Block[] }) {
     <>
       <Totals summaries={summaries} stepChanged={verdicts?.step ?? ""} />
       <div class="controls">
-        <Search label="Filter operators" value={query} onInput={setQuery} note={query ? `${count(rows.length)} of ${count(pairs.length)}` : undefined} />
-        <Segments label="Compare" value={metric} options={available.map(([key, name]) => [key, name] as [string, string])} onChange={setMetric} />
-        {kernels && (
+        {!byTree && <Search label="Filter operators" value={query} onInput={setQuery} note={query ? `${count(rows.length)} of ${count(pairs.length)}` : undefined} />}
+        {!byTree && <Segments label="Compare" value={metric} options={available.map(([key, name]) => [key, name] as [string, string])} onChange={setMetric} />}
+        {!byTree && kernels && (
           <Segments
             label="Rows"
             value={shown}
@@ -155,18 +220,15 @@ export function Compare({ summaries }: { summaries: Block[] }) {
             }}
           />
         )}
-        {shapes && (
+        {(shapes || verdicts?.tree) && (
           <Segments
             label="Group by"
             value={group}
-            options={[
-              ["name", "Name"],
-              ["shapes", "Shapes"],
-            ]}
+            options={[["name", "Name"], ...(shapes ? ([["shapes", "Shapes"]] as [string, string][]) : []), ...(verdicts?.tree ? ([["tree", "Tree"]] as [string, string][]) : [])]}
             onChange={setGroup}
           />
         )}
-        {steps[0]! > 0 && steps[1]! > 0 && (
+        {!byTree && steps[0]! > 0 && steps[1]! > 0 && (
           <label class="check">
             <input type="checkbox" checked={perStep} onChange={(e) => setPerStep(e.currentTarget.checked)} />
             Per step
@@ -179,14 +241,19 @@ export function Compare({ summaries }: { summaries: Block[] }) {
           </label>
         )}
         <span class="push" />
-        <button type="button" onClick={() => copy(csv, "CSV")}>
-          Copy CSV
-        </button>
-        <button type="button" onClick={() => copy(markdown, "Markdown")}>
-          Copy Markdown
-        </button>
+        {!byTree && (
+          <>
+            <button type="button" onClick={() => copy(csv, "CSV")}>
+              Copy CSV
+            </button>
+            <button type="button" onClick={() => copy(markdown, "Markdown")}>
+              Copy Markdown
+            </button>
+          </>
+        )}
       </div>
-      <Table
+      {byTree && <TreePlaces tree={verdicts.tree} />}
+      {!byTree && <Table
         label="Differences"
         columns={columns}
         rows={rows}
@@ -198,13 +265,13 @@ export function Compare({ summaries }: { summaries: Block[] }) {
         onKey={(e, p) => e.key === "t" && store.go("timeline", { name: pairs[p]!.name })}
         height="calc(100vh - 320px)"
         empty="No operator matches the filter."
-      />
-      <p class="muted hint">
+      />}
+      {!byTree && <p class="muted hint">
         {`Change is B − A; the largest increase comes first. `}
         {verdicts?.noise != null && `Noise floor: about ${(100 * verdicts.noise).toFixed(0)}% of a row's time, measured over ${verdicts.repeats}. `}
         {(verdicts?.notes ?? []).map((note: string) => `${label(note)} `)}
         The other views show both traces side by side.
-      </p>
+      </p>}
     </>
   );
 }

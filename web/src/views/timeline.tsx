@@ -4,7 +4,7 @@ import type { ViewProps } from "../app";
 import { useCanvas } from "../canvas";
 import { bytes, count, flops, label, spelled, time } from "../format";
 import { Empty, Facts, matcher, Search, Segments, Stack } from "../parts";
-import { Matches, recordedOnly, Spans, type Track } from "../spans";
+import { ALONG_PATH, Matches, OnPath, recordedOnly, Spans, type Track } from "../spans";
 import { useBlock, useStore } from "../store";
 import { drawTimeline, HEAD, LANE, places, RULER, type Arrows, type Look } from "../timeline";
 
@@ -27,6 +27,8 @@ function Tracks({ spans }: { spans: Spans }) {
   const [chosen, setChosen] = useState<number | null>(null);
   const [hover, setHover] = useState<{ span: number; x: number; y: number } | null>(null);
   const [arrows, setArrows] = useState<Arrows>("own");
+  const [showPath, setShowPath] = useState(false);
+  const path = useMemo(() => (showPath ? new OnPath(spans.block.columns["critical_ns"]!) : null), [spans, showPath]);
   const where = useMemo(() => places(spans, closed), [spans, closed]);
   const matches = useMemo(() => {
     const test = matcher(query);
@@ -36,7 +38,7 @@ function Tracks({ spans }: { spans: Spans }) {
   const [ref, ask] = useCanvas((surface) => {
     look.current.scroll = surface.canvas.parentElement!.parentElement!.scrollTop;
     const began = performance.now();
-    drawTimeline(surface, spans, look.current, where, { chosen, hover: hover?.span ?? null, matches, arrows });
+    drawTimeline(surface, spans, look.current, where, { chosen, hover: hover?.span ?? null, matches, arrows, path });
     surface.canvas.dataset.from = String(look.current.from);
     surface.canvas.dataset.to = String(look.current.to);
     surface.canvas.dataset.drawn = (performance.now() - began).toFixed(2);
@@ -243,6 +245,7 @@ function Tracks({ spans }: { spans: Spans }) {
   };
 
   const { values } = spans.block;
+  const critical = values.critical;
   const height = `min(${where.height}px, max(260px, calc(100vh - ${chosen === null ? 200 : 380}px)))`;
   return (
     <>
@@ -285,12 +288,28 @@ function Tracks({ spans }: { spans: Spans }) {
             onChange={(v) => setArrows(v as Arrows)}
           />
         )}
+        {critical && (
+          <label class="check">
+            <input
+              type="checkbox"
+              data-testid="critical-path"
+              checked={showPath}
+              onChange={(e) => {
+                setShowPath(e.currentTarget.checked);
+                const margin = critical.length_ns * 0.02;
+                if (e.currentTarget.checked) show(critical.from_ns - margin, critical.from_ns + critical.length_ns + margin);
+              }}
+            />
+            Critical path
+          </label>
+        )}
       </div>
       {values.of > values.spans && (
         <p class="muted" data-testid="thinned">
           {`Showing the ${count(values.spans)} longest of ${count(values.of)} events; events of ${time(values.least_ns)} and less are left out here. The tables count all events.`}
         </p>
       )}
+      {showPath && <PathWords path={critical} />}
       <div class="canvas-box timeline" ref={box} style={{ height }} onScroll={ask}>
         <div style={{ height: `${where.height}px` }}>
         <canvas
@@ -316,7 +335,7 @@ function Tracks({ spans }: { spans: Spans }) {
       </div>
       {hover && <Tip spans={spans} {...hover} />}
       {chosen !== null ? (
-        <Details spans={spans} span={chosen} choose={choose} />
+        <Details spans={spans} span={chosen} choose={choose} showPath={showPath} />
       ) : (
         <p class="muted hint">Scroll to zoom, drag to pan, click to select an event, double-click to zoom to it; keys: w s a d, arrows, f, 0, n. Click a track's name to expand or collapse it.</p>
       )}
@@ -336,7 +355,23 @@ function Tip(props: { spans: Spans; span: number; x: number; y: number }) {
   );
 }
 
-function Details(props: { spans: Spans; span: number; choose(span: number, fit?: boolean): void }) {
+/** What the critical path consists of. */
+function PathWords({ path }: { path: any }) {
+  const share = (ns: number) => `${((100 * ns) / path.length_ns).toFixed(1)}%`;
+  const kinds = (Object.entries(path.kinds) as [string, number][]).sort((a, b) => b[1] - a[1]);
+  const ops = (path.ops as [string, number, number][]).slice(0, 5);
+  return (
+    <p class="muted" data-testid="path-words">
+      {`Critical path of ${label(path.window)}: ${time(path.length_ns)}. `}
+      {kinds.map(([kind, ns]) => `${kind} ${share(ns)}`).join(", ")}
+      {path.earlier_ns > 0 && `; ${time(path.earlier_ns)} in work that was launched before`}
+      {`. Most of it: ${ops.map(([name, ns]) => `${label(name, 48)} ${share(ns)}`).join(", ")}.`}
+      {(path.notes as string[]).map((note) => ` Note: ${label(note)}.`)}
+    </p>
+  );
+}
+
+function Details(props: { spans: Spans; span: number; choose(span: number, fit?: boolean): void; showPath: boolean }) {
   const { spans, span } = props;
   const store = useStore();
   const { values, columns } = spans.block;
@@ -348,6 +383,7 @@ function Details(props: { spans: Spans; span: number; choose(span: number, fit?:
     ["Track", label(spans.track(span).label)],
   ];
   if (get("self_ns")) rows.splice(1, 0, ["Self time", time(get("self_ns"))]);
+  if (get("critical_ns")) rows.push(["On the critical path", time(get("critical_ns"))]);
   if (get("synthetic")) rows.push(["Synthetic", "torch shows this op here; it ran as part of the one around it and has no time of its own"]);
   if (get("memory")) rows.push(["Memory", bytes(get("memory"))]);
   if (get("flops")) rows.push(["FLOPs", flops(get("flops"))]);
@@ -363,7 +399,7 @@ function Details(props: { spans: Spans; span: number; choose(span: number, fit?:
     ...(get("extra") ? values.extra[get("extra") - 1] : {}),
     ...(get("device_extra") ? values.device_extra[get("device_extra") - 1] : {}),
   };
-  const arrows = spans.arrows(span);
+  const arrows = spans.arrows(span).filter(([, , kind]) => props.showPath || kind < ALONG_PATH);
   return (
     <aside class="details" aria-label="Details of the event">
       <div class="details-head">
@@ -381,7 +417,7 @@ function Details(props: { spans: Spans; span: number; choose(span: number, fit?:
         </button>
         {arrows.slice(0, 6).map(([from, to, kind]) => {
           const other = to === span ? from : to;
-          const words = kind === 1 ? (to === span ? "Launched by" : "Kernel") : to === span ? "Forward" : "Backward";
+          const words = kind >= ALONG_PATH ? (to === span ? "Waited for" : "Then") : kind === 1 ? (to === span ? "Launched by" : "Kernel") : to === span ? "Forward" : "Backward";
           return (
             <button key={`${from}-${to}`} type="button" onClick={() => props.choose(other)} data-testid="arrow">
               {`${words}: ${label(spans.names[spans.name[other]!]!, 40)}`}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 from ...analysis.diff import FASTER, SLOWER, Diff, diff
+from ...analysis.diff_tree import as_dict, diff_tree
 from ...analysis.recording import Recording, as_results, recorded_results
 from ...files import open_for_export
 from .calls import CATEGORIES
@@ -24,6 +25,8 @@ from .timeline import timeline_block
 
 if TYPE_CHECKING:
     from ...torch_api.results import Results
+
+MOST_PLACES = 100  # of the comparison by tree
 
 
 def export_html(
@@ -106,6 +109,24 @@ def _verdicts(a: Results, b: Results) -> dict[str, object]:
         "noise": None if math.isnan(comparison.floor) else comparison.floor,
         "repeats": comparison.repeats,
         "notes": comparison.notes,
+        "tree": _tree(a, b),
+    }
+
+
+def _tree(a: Results, b: Results) -> dict[str, object]:
+    """Where the trees of ops part according to `diff_tree`: the places that change most, and all that differ."""
+    comparison = diff_tree(a, b)
+    places = [
+        p for i, p in enumerate(comparison.places) if i < MOST_PLACES or (p.differs and i < 10 * MOST_PLACES)
+    ]
+    rest = comparison.change_left(places)
+    return {
+        "places": [as_dict(place) for place in places],
+        "per": comparison.per,
+        "by": "device" if comparison.by_device else "host",
+        "left_out": len(comparison.places) - len(places),
+        "left_us": rest,
+        "notes": list(comparison.notes),
     }
 
 

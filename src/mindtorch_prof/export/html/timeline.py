@@ -28,6 +28,7 @@ from .calls import (
     forward_of,
     kept_parents,
 )
+from .critical import path_on_timeline
 from .inputs import input_texts
 from .overview import window
 from .pack import Block
@@ -146,9 +147,18 @@ def timeline_block(results: Results, most_spans: int | None = None) -> Block:
         synthetic = np.zeros(len(row), np.int64)
         synthetic[events] = ~trace.is_recorded[row[events]]
         block.add("synthetic", synthetic)
+    on_device = source == len(layers) - 1
     _add_details(block, values, results, events, row)
-    _add_device_details(block, values, trace, source == len(layers) - 1, row)
-    _add_arrows(block, trace, results.tree.parent, events, source == len(layers) - 1, row)
+    _add_device_details(block, values, trace, on_device, row)
+    path = path_on_timeline(results)
+    if path is not None:
+        on_path = np.zeros(len(row), np.int64)
+        on_path[events] = path.event_ns[row[events]]
+        on_path[on_device] = path.device_ns[row[on_device]]
+        block.add("critical_ns", on_path)
+        values["critical"] = {**path.values, "from_ns": int(str(path.values["from_ns"])) - begin}
+    arrows_along_path = path.arrows if path is not None else []
+    _add_arrows(block, trace, results.tree.parent, events, on_device, row, arrows_along_path)
     block.values = values
     return block
 
@@ -357,26 +367,37 @@ def _add_arrows(
     events: BoolArray,
     on_device: BoolArray,
     row: IntArray,
+    along_path: list[tuple[bool, int, bool, int, int]],
 ) -> None:
-    """Add the arrows from forward ops to backward nodes and from launches to kernels, as pairs of spans."""
+    """Add the arrows from forward ops to backward nodes, from launches to kernels, and along the critical path, as pairs of spans."""
     span = np.full(len(trace) + 1, -1, np.int64)
     span[row[events]] = np.flatnonzero(events)
-    backward, forward = forward_of(trace, parent)
-    pairs = [(span[forward], span[backward], 0)]
     device = trace.device
+    device_span = np.full(len(device) + 1, -1, np.int64)
+    device_span[row[on_device]] = np.flatnonzero(on_device)
+    path = np.array(along_path, np.int64).reshape(-1, 5)
+    from_path, to_path = (
+        np.where(
+            path[:, i] == 1,
+            device_span[np.minimum(path[:, i + 1], len(device))],
+            span[path[:, i + 1] * (path[:, i] == 0)],
+        )
+        for i in (0, 2)
+    )
+    backward, forward = forward_of(trace, parent)
+    pairs: list[tuple[IntArray, IntArray, IntArray]] = [
+        (span[forward], span[backward], np.zeros(len(forward), np.int64))
+    ]
     if len(device):
-        device_span = np.full(len(device), -1, np.int64)
-        device_span[row[on_device]] = np.flatnonzero(on_device)
         launch = np.where(device.launch >= 0, device.launch, device.op)
-        pairs.append((span[launch], device_span, 1))
+        pairs.append((span[launch], device_span[:-1], np.ones(len(device), np.int64)))
     begin, to, kind = (
-        np.concatenate(columns)
-        for columns in zip(
-            *[(a[ok], b[ok], np.full(int(ok.sum()), k)) for a, b, k in pairs for ok in [(a >= 0) & (b >= 0)]]
+        np.concatenate([np.concatenate(columns)[: max(MOST_ARROWS - len(path), 0)], last])
+        for columns, last in zip(
+            zip(*[(a[ok], b[ok], k[ok]) for a, b, k in pairs for ok in [(a >= 0) & (b >= 0)]]),
+            (column[(from_path >= 0) & (to_path >= 0)] for column in (from_path, to_path, path[:, 4])),
         )
     )
-    if len(begin) > MOST_ARROWS:
-        begin, to, kind = begin[:MOST_ARROWS], to[:MOST_ARROWS], kind[:MOST_ARROWS]
     order = np.argsort(begin, kind="stable")
     block.add("arrow.from", begin[order], rising=True)
     block.add("arrow.to", to[order])

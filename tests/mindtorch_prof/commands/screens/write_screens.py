@@ -40,6 +40,8 @@ SCREENS = {
     "ranks": "ranks dlrm_rank0.json.gz dlrm_rank1.json.gz",
     "device": "device dlrm_rank0.json.gz --top 5",
     "roofline": "roofline h100.json.gz --top 8",
+    "critical_path": "critical-path dlrm_rank0.json.gz --top 8",
+    "diff_by_tree": "diff h100.json.gz h100_later.json.gz --by tree --top 8",
     "stacks": "stacks h100.json.gz --by ops",
     "convert": "convert h100.json.gz --to csv -o out.csv",
     "query_tables": "query h100.json.gz --tables --top 12",

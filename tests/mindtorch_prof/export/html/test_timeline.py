@@ -51,7 +51,8 @@ def test_a_launch_leads_to_its_kernel(tmp_path: Path) -> None:
     data = blocks(tmp_path / "r.html")
     values, columns = data["timeline-0"]
     names = [values["names"][i] for i in columns["name"]]
-    assert [(names[int(a)], names[int(b)]) for a, b in zip(columns["arrow.from"], columns["arrow.to"])] == [
+    arrows = zip(columns["arrow.from"], columns["arrow.to"], columns["arrow.kind"])
+    assert [(names[int(a)], names[int(b)]) for a, b, kind in arrows if kind == 1] == [
         ("cudaLaunchKernel", "gemm")
     ]
     assert [track["label"] for track in values["tracks"]] == ["thread 1", "GPU 0 stream 7"]
