@@ -32,3 +32,22 @@ def covered(intervals: Intervals, begin: IntArray, end: IntArray) -> IntArray:
         return length_before[place] - beyond
 
     return covered_until(np.asarray(end)) - covered_until(np.asarray(begin))
+
+
+def union_lengths(group: IntArray, start: IntArray, end: IntArray, n_groups: int) -> IntArray:
+    """By group, the length of the union of its intervals; all groups in one pass. `group`: of each interval, from 0."""
+    lengths = np.zeros(n_groups, np.int64)
+    if not len(start):
+        return lengths
+    order = np.lexsort((start, group))
+    group, start, end = group[order], start[order], end[order]
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    # groups are laid out one after the other, so that no interval reaches into the next group
+    begin, until = start[first], np.maximum.reduceat(end, first)
+    offset = np.concatenate(([0], np.cumsum(until - begin)[:-1])) - begin
+    shift = np.repeat(offset, np.diff(np.append(first, len(start))))
+    start, latest_end = start + shift, np.maximum.accumulate(end + shift)
+    covered_before = np.append(start[0], latest_end[:-1])
+    added = np.maximum(latest_end - np.maximum(start, covered_before), 0)
+    lengths[group[first]] = np.add.reduceat(added, first)
+    return lengths

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindtorch_prof.analysis.intervals import covered, union
+from mindtorch_prof.analysis.intervals import covered, union, union_lengths
 
 lengths = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 10)), max_size=12)
 
@@ -23,3 +23,9 @@ def test_unions_and_covered_times_are_those_counted_point_by_point(
     begin, size = np.array(windows, np.int64).reshape(-1, 2).T
     inside = [len(busy & set(range(b, b + n))) for b, n in windows]
     assert covered((starts, ends), begin, begin + size).tolist() == inside
+
+
+def test_lengths_of_unions_by_group_count_overlaps_once() -> None:
+    group = np.array([2, 0, 2, 0])
+    start, end = np.array([5, 0, 0, 100]), np.array([9, 10, 6, 101])
+    assert union_lengths(group, start, end, 4).tolist() == [11, 0, 9, 0]
