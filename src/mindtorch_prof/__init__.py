@@ -1,12 +1,13 @@
 """The trace engine: opens traces of torch's profiler, live or from files, and answers questions about them.
 
-Needs neither torch nor `mindtorch_v2`. `load` opens a trace; `main` is the command line `mindtorch-prof`.
+Needs neither torch nor `mindtorch_v2`. `load` opens a trace, `fleet` compares the ranks of a job; `main` is the command line `mindtorch-prof`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .fleet import fleet
 from .load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError, load
 from .version import __version__
 
@@ -16,6 +17,7 @@ __all__ = [
     "RefusedTraceError",
     "TraceError",
     "__version__",
+    "fleet",
     "load",
     "main",
 ]
