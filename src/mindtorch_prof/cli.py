@@ -44,6 +44,7 @@ _COMMANDS: tuple[str, ...] = (
     "slice",
     "merge",
     "ranks",
+    "fleet",
     "stacks",
     "convert",
     "query",
