@@ -201,7 +201,7 @@ def _phases(events: list[Event]) -> tuple[dict[str, float], dict[str, list[tuple
     return points, kernels
 
 
-# ---------------------------------------------------------------------------------------------------- time axes
+# ------------------------------------------------------------------------------------------------ time axes
 
 
 class Axis:
@@ -242,7 +242,7 @@ def time_axes(
     jitter: float,
     generator: np.random.Generator,
 ) -> Axes:
-    """Let each rank be late by its faults and by chance, and wait at each collective for the last of its group.
+    """Let ranks be late by faults and by chance, and wait at each collective for the last one of the group.
 
     What delays the device delays the host at its next call that waits for it, or at the end of the step.
     """
@@ -310,7 +310,7 @@ def _add_faults(
                     axis.jump((start + end) / 2, fault.amount * (end - start) / total)
 
 
-# ---------------------------------------------------------------------------------------------------- files
+# ------------------------------------------------------------------------------------------------ files
 
 
 def make_fleet(
