@@ -66,16 +66,22 @@ def _at_different_times(
     if verdict.place is not None or n_steps < 2 * MIN_STEPS or len(table.places) < 2:
         return
     cuts = np.unique(np.linspace(MIN_STEPS, n_steps - MIN_STEPS, _SPLITS).round().astype(int))
-    best: tuple[float, int, int, int] | None = None
+    # the rank that each step points to
+    if table.unit_is_step and table.device.any():
+        slowest = table.wait_ns.argmin(axis=0)
+    else:
+        slowest = table.host.sum(axis=2).argmax(axis=0)
+    best: tuple[int, float, int, int, int] | None = None
     for cut in cuts.tolist():
         early, _ = find_straggler(table.steps(np.arange(cut)), clocks, threshold)
         late, _ = find_straggler(table.steps(np.arange(cut, n_steps)), clocks, threshold)
         if early is not None and late is not None and early.place != late.place:
-            candidate = (early.excess + late.excess, -cut, early.place, late.place)
+            fitting = int((slowest[:cut] == early.place).sum() + (slowest[cut:] == late.place).sum())
+            candidate = (fitting, early.excess + late.excess, -cut, early.place, late.place)
             best = candidate if best is None else max(best, candidate)
     if best is None:
         return
-    cut, places = -best[1], [int(table.places[place]) for place in best[2:]]
+    cut, places = -best[2], [int(table.places[place]) for place in best[3:]]
     first, second = (job.ranks[place].label for place in places)
     steps = job.steps
     yield Finding(

@@ -219,7 +219,8 @@ def _absent(ranks: list[int | None], sketch: Sketch) -> list[Missing]:
     present = {rank for rank in ranks if rank is not None}
     if not sizes or not present:
         return []
-    absent = sorted(set(range(max(sizes))) - present)
+    named = {each.rank for each in sketch.missing}  # with a better reason
+    absent = sorted(set(range(max(sizes))) - present - named)
     if len(absent) > len(present):
         return [Missing(None, None, f"{len(present)} of {max(sizes)} ranks of the job are here")]
     return [Missing(None, rank, "no file of this rank") for rank in absent]

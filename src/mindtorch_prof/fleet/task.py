@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ..load import load
 from ..synthetic_rows import as_recorded
 from .cache import digest_of, store, stored
 from .sketch import Missing, Sketch, sketch_of
+
+_CUT = re.compile("the end of the file is missing|the packed data ends too early")  # as `load` words it
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,11 @@ class Task:
             known = stored(self.cache, digest, path) if self.cache else None
             if known is not None and not (self.strict and any(rank.health for rank in known.ranks)):
                 return known
-            sketch = sketch_of(
-                as_recorded(load(path, strict=self.strict, progress=False).trace), digest, path
-            )
+            trace = load(path, strict=self.strict, progress=False).trace
+            cut = [note for note in trace.health.notes if _CUT.search(note)]
+            if cut:  # one cannot tell what the rank did in the part that is not there
+                return Sketch(missing=(Missing(path, trace.settings.rank, f"truncated: {cut[0]}"),))
+            sketch = sketch_of(as_recorded(trace), digest, path)
             if not any(rank.events for rank in sketch.ranks):
                 return missing(path, "a trace without events")
             if self.cache:
