@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the verdict and the tables."""
     report = read_job(options)
     if options.output:
-        from ..export.html.fleet import export_fleet
+        from ..fleet.page import export_fleet
 
         with writing(options.output):
             export_fleet(report, options.output)
