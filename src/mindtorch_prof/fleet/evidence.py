@@ -24,6 +24,7 @@ _SPIKE = 2.0  # a value beyond so many medians of its own rank is a spike: anoth
 _SPIKE_NS = 50_000.0
 _MANY_RANKS = 6  # from here on, one other rank may be as slow
 MIN_STEPS = 4
+_FEWEST_PERMUTATIONS, _MOST_SHUFFLED = 150, 20_000_000  # of ranks within units, for a test of waits
 
 
 def without_spikes(values: IntArray) -> FloatArray:
@@ -122,6 +123,20 @@ def superiority(own: FloatArray, other: FloatArray) -> float:
     below = np.searchsorted(ordered, own, side="left")
     equal = np.searchsorted(ordered, own, side="right") - below
     return float((below + equal / 2).mean() / max(len(other), 1))
+
+
+def least_total_by_chance(waits: FloatArray, permutations: int = 400) -> float:
+    """The probability that some rank waits as little in all as the one that waits least does, if each unit gave its waits to ranks at
+    random. waits: rank x unit. Ranks are shuffled within units by a generator with a fixed seed: equal waits give equal answers."""
+    n_ranks, n_units = waits.shape
+    random = np.random.default_rng(20_260_301)
+    observed = float(waits.sum(axis=1).min())
+    count = max(_FEWEST_PERMUTATIONS, min(permutations, _MOST_SHUFFLED // max(n_ranks * n_units, 1)))
+    as_low = 0
+    for _ in range(count):
+        shuffled = random.permuted(waits, axis=0)
+        as_low += bool(shuffled.sum(axis=1).min() <= observed)
+    return float((as_low + 1) / (count + 1))
 
 
 def at_least(times: int, of: int, chance: float) -> float:

@@ -2,7 +2,7 @@
 
 Two kinds of evidence. *Waits*: the rank comes to collectives last and waits least, in more steps (or collectives) than chance allows.
 *Own time*: in nearly every step the rank spends more time of its own in a phase than the others. On the host the second needs no clocks
-and is not moved by ranks that fight for a processor; on a device the first decides, as the host may run ahead.
+and is not moved by ranks that fight for a processor; on a device the first is needed, as the host may run ahead.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from .clocks import Clocks
 from .collectives import Collectives, Waits
 from .evidence import (
     MIN_STEPS,
+    SUPERIORITY,
     Difference,
     at_least,
     certain_excess,
     differences,
+    least_total_by_chance,
     shifts,
+    superiority,
     without_spikes,
 )
 from .job import Job
@@ -198,7 +201,7 @@ def find_straggler(
         return None, ()
     floor = threshold * table.typical_step
     has_device = bool(table.device.any())
-    late = _by_waits(table, clocks, floor, _CHANCE_ON_DEVICE if has_device else _CHANCE_ON_HOST)
+    late = _by_waits(table, clocks, floor, has_device)
     if has_device:
         return late, ()
     own = _by_own_time(table, floor)
@@ -209,24 +212,41 @@ def find_straggler(
     return _Late(first.place, first.shift, first, HOST), also
 
 
-def _by_waits(table: Tables, clocks: Clocks, floor: float, chance: float) -> _Late | None:
+def _by_waits(table: Tables, clocks: Clocks, floor: float, has_device: bool) -> _Late | None:
     """The rank that waits least, if it does so more often than chance allows and the others wait long enough for it."""
     units = table.units
+    chance = _CHANCE_ON_DEVICE if has_device else _CHANCE_ON_HOST
     n_ranks, n_units = units.shape
     if n_units < (MIN_STEPS if table.unit_is_step else _FEWEST_COLLECTIVES):
         return None
     total = units.sum(axis=1)
     place = int(np.argmin(total))
     least = int((units.argmin(axis=0) == place).sum())
-    if at_least(least, n_units, 1 / n_ranks) * n_ranks > chance:
-        return None
     others = np.delete(units, place, axis=0)
     gap = np.median(others, axis=0) - units[place]
     per_step = float(np.median(gap)) if table.unit_is_step else float(gap.sum()) / table.step_ns.shape[1]
     residual = np.nanmedian(clocks.residual_ns) if clocks.known else 0.0
     if per_step <= floor or per_step <= _RESIDUALS * residual:
         return None
+    is_last_too_often = at_least(least, n_units, 1 / n_ranks) * n_ranks <= chance
+    if has_device:
+        # it comes last more often, or the others wait longer for it, than chance allows
+        is_late = is_last_too_often or least_total_by_chance(units) <= chance
+        # with few steps that cannot be told; a phase that takes longer in every one of them can
+        is_late = is_late or _takes_longer(table, place, floor)
+    else:
+        # processes that fight for a processor are late by much, and for a while; only who is always late is meant
+        is_late = is_last_too_often and superiority(others.reshape(-1), units[place]) >= SUPERIORITY
+    if not is_late:
+        return None
     return _Late(place, per_step, None, None)
+
+
+def _takes_longer(table: Tables, place: int, floor: float) -> bool:
+    """Whether a rank takes longer than all others in some phase, on the host or on the device."""
+    return any(
+        each.place == place for values in (table.host, table.device) for each in differences(values, floor)
+    )
 
 
 def _by_own_time(table: Tables, floor: float) -> list[Difference]:
