@@ -59,14 +59,21 @@ def _matches(text: str, missing: list[Missing]) -> list[str]:
         return inside
     if os.path.exists(text) or not glob.has_magic(text):
         return [text]  # one that does not exist is reported when it is read
-    found = sorted(glob.glob(text, recursive=True))
-    paths = [path for path in found if not os.path.isdir(path) or is_recording_folder(path)]
-    # files inside the folder of a recording are that recording's
-    folders = [path for path in paths if os.path.isdir(path)]
-    paths = [path for path in paths if not any(path.startswith(folder + os.sep) for folder in folders)]
+    found = (_recording_of(path) for path in sorted(glob.glob(text, recursive=True)))
+    paths = [path for path in dict.fromkeys(found) if not os.path.isdir(path) or is_recording_folder(path)]
     if not paths:
         missing.append(Missing(text, None, "no file matches this pattern"))
     return paths
+
+
+def _recording_of(path: str) -> str:
+    """The folder of the recording that a file is part of; else the path itself."""
+    folder = os.path.dirname(path)
+    while folder and folder != os.path.dirname(folder):
+        if is_recording_folder(folder):
+            return folder
+        folder = os.path.dirname(folder)
+    return path
 
 
 def _in_folder(folder: str) -> Iterator[str]:

@@ -130,6 +130,7 @@ class _Worker:
             code = process.wait()
             with self._lock:
                 self._process = None
+            _close_pipes(process)
             raise WorkerDiedError(_how_it_ended(code)) from error
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -155,10 +156,14 @@ class _Worker:
         if process is not None:
             process.kill()
             process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
+            _close_pipes(process)
+
+
+def _close_pipes(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):  # what was not written yet cannot be
+                pipe.close()
 
 
 class WorkerDiedError(Exception):
