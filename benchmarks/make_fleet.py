@@ -262,14 +262,13 @@ def time_axes(
         for place, (arrival, end) in enumerate(zip(step.arrival.tolist(), step.end.tolist())):
             for rank in range(ranks):
                 own[rank].jump(arrival - 1e-3, float(noise[rank, place]))
-            before = np.array([axis.at(arrival) for axis in own])
+            come = np.array([axis.at(arrival) for axis in own])
             for rank in range(ranks):
-                extra = (factors.get(int(group[rank]), 1.0) - 1.0) * (end - arrival)
-                # within the collective's last microsecond: it takes longer, and all that follows is later
-                own[rank].jump(
-                    end - min(1.0, (end - arrival) / 2),
-                    float(before[group == group[rank]].max() - before[rank]) + extra,
-                )
+                factor = factors.get(int(group[rank]), 1.0)
+                over = float(come[group == group[rank]].max()) + arrival + (end - arrival) * factor
+                # within its last microsecond the collective takes longer, and all that follows is later;
+                # a rank that waits for two collectives at once waits once
+                own[rank].jump(end - min(1.0, (end - arrival) / 2), max(over - end - own[rank].at(end), 0.0))
             if step.on_device:
                 for rank in range(ranks):
                     _wait_for_device(step, end, host[rank], device[rank])
