@@ -55,6 +55,7 @@ COMMANDS = [
     "slice {0} -o cut.json",
     "merge {0} copy.json.gz -o merged.json",
     "ranks {0} copy.json.gz",
+    "fleet {0} copy.json.gz -o fleet.html",
     "stacks {0}",
     "convert {0} --to csv -o out.csv",
     "convert {0} --to speedscope -o out.speedscope.json",
