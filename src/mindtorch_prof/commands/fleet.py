@@ -148,7 +148,7 @@ def read_job(options: argparse.Namespace) -> FleetReport:
 def print_sentences(report: FleetReport) -> None:
     """The verdict and the findings, as paragraphs."""
     for text in (report.verdict.sentence, *(each.sentence for each in report.findings)):
-        print(textwrap.fill(plain(text), _WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        _print_paragraph(text)
 
 
 def print_ranks(report: FleetReport, format: str, top: int) -> None:
@@ -184,7 +184,7 @@ def print_notes(report: FleetReport, most: int = 10) -> None:
     if len(missing) > most:
         print(f"missing: {len(missing) - most:,} more (--format json lists all)")
     for note in report.notes:
-        print(textwrap.fill(f"note: {plain(note)}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+        _print_paragraph(f"note: {note}")
 
 
 def _print_text(report: FleetReport, options: argparse.Namespace) -> None:
@@ -228,8 +228,9 @@ def _print_what_if(report: FleetReport, options: argparse.Namespace) -> None:
     what_if = report.what_if
     if what_if is None:
         return
-    print(
-        f"\nIf every op took its median over ranks, a step would take {format_time(what_if.ideal_step_us)}"
+    print()
+    _print_paragraph(
+        f"If every op took its median over ranks, a step would take {format_time(what_if.ideal_step_us)}"
         f" instead of {format_time(what_if.step_us)}."
     )
     parts = [("rank", str(report.rank_name(place)), us) for place, us in what_if.by_rank]
@@ -259,10 +260,15 @@ def _print_clocks(report: FleetReport) -> None:
     offsets = [abs(row["offset_us"]) for row in rows if isinstance(row["offset_us"], float)]
     residuals = [row["residual_us"] for row in rows if isinstance(row["residual_us"], float)]
     drifts = [abs(row["drift_ppm"]) for row in rows if isinstance(row["drift_ppm"], float)]
-    print(
-        f"\nClocks: up to {format_time(max(offsets))} apart, drift up to {max(drifts):.1f} ppm;"
+    print()
+    _print_paragraph(
+        f"Clocks: up to {format_time(max(offsets))} apart, drift up to {max(drifts):.1f} ppm;"
         f" after correction ends differ by {format_time(max(residuals))} or less."
     )
+
+
+def _print_paragraph(text: str) -> None:
+    print(textwrap.fill(plain(text), _WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 # ---------------------------------------------------------------------------------------------------- options

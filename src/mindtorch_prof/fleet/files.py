@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .sketch import Missing
 
-_SUFFIXES = (".json", ".json.gz")
+_SUFFIXES = (".json", ".json.gz", ".sqlite", ".sqlite.gz")
 _LIST = "@"  # before the name of a file that lists files
 
 
@@ -55,7 +55,9 @@ def _matches(text: str, missing: list[Missing]) -> list[str]:
     if os.path.isdir(text) and not is_recording_folder(text):
         inside = sorted(_in_folder(text))
         if not inside:
-            missing.append(Missing(text, None, "a folder without trace files (.json, .json.gz, *_ascend_pt)"))
+            missing.append(
+                Missing(text, None, "a folder without trace files (.json, .json.gz, .sqlite, *_ascend_pt)")
+            )
         return inside
     if os.path.exists(text) or not glob.has_magic(text):
         return [text]  # one that does not exist is reported when it is read

@@ -322,7 +322,12 @@ def _why_nobody(job: Job, table: Tables) -> str:
         return "no rank holds the others up, as far as own times tell: there are no collectives that all ranks have"
     if table.unit_is_step or table.units.shape[1] >= _FEWEST_COLLECTIVES:
         return "no rank holds the others up"
-    return f"too little to tell a straggler from noise: {len(job.steps)} steps, {table.units.shape[1]} collectives"
+    counts = f"{_plural(len(job.steps), 'step')}, {_plural(table.units.shape[1], 'collective')}"
+    return f"too little to tell a straggler from noise: {counts}"
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _cause(table: Tables, late: _Late) -> tuple[str | None, str | None, float, str | None, tuple[str, ...]]:
