@@ -69,12 +69,13 @@ function licences() {
     return `${name} ${about.version} (${about.license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
   });
   const line = "-".repeat(100);
-  const head = "Parts of other projects inside template.html and table.html.\n";
+  const head = "Parts of other projects inside template.html, fleet.html and table.html.\n";
   writeFileSync(join(out, "THIRD_PARTY.txt"), [head, ...texts].join(`\n${line}\n\n`));
 }
 
 const sizes = {
   "template.html": await page("template.html", "Profile", "src/main.tsx", "src/style.css"),
+  "fleet.html": await page("fleet.html", "Fleet", "src/fleet/main.tsx", "src/fleet/fleet.css"),
   "table.html": await page("table.html", "Profile", "src/notebook.ts", "src/notebook.css"),
 };
 licences();

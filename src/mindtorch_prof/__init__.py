@@ -1,8 +1,8 @@
 """The trace engine: opens traces of torch's profiler, live or from files, and answers questions about them.
 
 Needs neither torch nor `mindtorch_v2`. `load` opens a trace, `recording` takes a stopped profile; what they give has the analyses as methods:
-`summary()`, `doctor()`, `advise()`, `diff(other)`, `check(baseline)`, `report(path)`, `query(sql)`. `rank_report`, `slice_trace` and
-`merge_traces` work on files. `main` is the command line `mindtorch-prof`.
+`summary()`, `doctor()`, `advise()`, `diff(other)`, `check(baseline)`, `report(path)`, `query(sql)`. `fleet` compares the ranks of a job;
+`slice_trace` and `merge_traces` work on files. `main` is the command line `mindtorch-prof`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .fleet import fleet
 from .load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError, load
 from .version import __version__
 
 if TYPE_CHECKING:
     from .analysis.query import QueryError
     from .analysis.recording import Recording
-    from .fleet.ranks import rank_report
     from .load.open_trace import Loaded
     from .rewrite.merge import merge_traces
     from .rewrite.slice import Selection, slice_trace
@@ -29,10 +29,10 @@ __all__ = [
     "Selection",
     "TraceError",
     "__version__",
+    "fleet",
     "load",
     "main",
     "merge_traces",
-    "rank_report",
     "recording",
     "slice_trace",
 ]
@@ -42,7 +42,6 @@ _LATER = {
     "QueryError": "analysis.query",
     "Selection": "rewrite.slice",
     "merge_traces": "rewrite.merge",
-    "rank_report": "fleet.ranks",
     "slice_trace": "rewrite.slice",
 }
 

@@ -49,6 +49,7 @@ _COMMANDS: tuple[str, ...] = (
     "merge",
     "redact",
     "ranks",
+    "fleet",
     "device",
     "stacks",
     "convert",

@@ -1,4 +1,5 @@
-"""Communication: the name of an event in; whether it is communication between ranks out. The only place that knows such names.
+"""Communication: the name of an event in; whether it is communication between ranks, and which collective, out. The only place that
+knows such names.
 
 NCCL, RCCL, oneCCL and HCCL run kernels on a device; gloo, MPI and UCC work on the host and record an annotation around it.
 """
@@ -36,3 +37,30 @@ def is_communication(name: str) -> bool:
     return (
         any(pattern.search(name) for pattern in (_ON_DEVICE, _RECORDED)) or _ON_HOST.match(name) is not None
     )
+
+
+# Collectives by their words, without case, "_" and "-"; the first that fits, as "reduce" is in "allreduce".
+_TYPES = (
+    ("all_to_all", re.compile(r"all(2|to)all")),
+    ("reduce_scatter", re.compile(r"reducescatter")),
+    ("all_gather", re.compile(r"allgather")),
+    ("all_reduce", re.compile(r"allreduce")),
+    ("broadcast", re.compile(r"broadcast")),
+    ("barrier", re.compile(r"barrier")),
+    ("send_recv", re.compile(r"sendrecv")),
+    ("reduce", re.compile(r"reduce")),
+    ("scatter", re.compile(r"scatter")),
+    ("gather", re.compile(r"gather")),
+    ("send", re.compile(r"send")),
+    ("recv", re.compile(r"recv|receive")),
+)
+# Collectives that no rank leaves before all ranks have come: their ends are a common point of time.
+SYNCHRONISING = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
+POINT_TO_POINT = frozenset({"send", "recv", "send_recv"})
+UNKNOWN_TYPE = "unknown"
+
+
+def collective_type(name: str) -> str:
+    """The collective that a kernel, annotation or op of this name runs, as torch's distributed functions are called."""
+    words = re.sub(r"[_\-]", "", name).lower()
+    return next((kind for kind, pattern in _TYPES if pattern.search(words)), UNKNOWN_TYPE)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fleet_jobs import GLOO, make_job
 
 from mindtorch_prof import cli
 
@@ -65,6 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     for name in ("before.json.gz", "after.json.gz"):
         shutil.copy(path / "trace.json.gz", path / name)
+    make_job(path / "run", GLOO, 4, 5, "host:1:3000:forward")
     return path
 
 

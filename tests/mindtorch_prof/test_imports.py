@@ -73,6 +73,7 @@ COMMANDS = [
     "redact {0} -o clean.json.gz",
     "ranks {0} copy.json.gz",
     "device {0}",
+    "fleet {0} copy.json.gz -o fleet.html",
     "stacks {0}",
     "convert {0} --to csv -o out.csv",
     "convert {0} --to speedscope -o out.speedscope.json",

@@ -299,6 +299,11 @@ def launched_before_recording(device: Device) -> BoolArray:
     return before
 
 
+def counted_work(device: Device) -> IntArray:
+    """The rows that a breakdown counts: the work of the devices, less what was launched before the recording began."""
+    return np.flatnonzero(device.works & ~launched_before_recording(device))
+
+
 class DeviceWork(NamedTuple):
     """The work that a breakdown counts, as columns with one value per piece of work."""
 
@@ -313,7 +318,7 @@ class DeviceWork(NamedTuple):
 def device_work(trace: Trace) -> DeviceWork:
     """The work of the devices, less what was launched before the recording began; on Ascend, without outer copies."""
     device = trace.device
-    rows = np.flatnonzero(device.works & ~launched_before_recording(device))
+    rows = counted_work(device)
     numbers, place = np.unique(device.device[rows], return_inverse=True)
     place = place.reshape(-1)
     start, end, classes = device.start_ns[rows], device.end_ns[rows], work_classes(device)[rows]

@@ -1,139 +1,41 @@
-"""Find stragglers: which rank do the others wait for?
+"""Find stragglers: which rank do the others wait for? The short form of `fleet`.
 
-Prints the step time, communication and work of each rank. Expects one file per
-rank, or one merged file. Work is the step time minus exposed communication: if
-every step synchronises, all ranks have the same step time, and the straggler
-is the rank that waits least. Files that cannot be of one job (other world
-size, process groups, collectives or time) get no verdict but a sentence that
-says why. The exit code is 0, with or without stragglers.
+Prints the verdict and one row per rank. Takes one file per rank, merged files,
+folders and patterns. The exit code is 0, with or without stragglers.
 
 example:
   mindtorch-prof ranks rank0.json.gz rank1.json.gz
+  mindtorch-prof ranks 'run/*.json.gz' --format json
 """
 
 from __future__ import annotations
 
 import argparse
 
-from ..number_formats import format_time
-from ._common import CommandError, add_file, add_output, plain, print_rows, progress, say, trace_files
-from ._options import share
+from . import fleet
+from ._common import add_output, print_json, print_rows
 
-_KEYS = (
-    "rank",
-    "steps",
-    "step_us",
-    "communication_us",
-    "exposed_us",
-    "device_us",
-    "work_us",
-    "behind",
-    "slowest",
-    "slow",
-)
-_UNITS = {
-    **{f"{name}_us": "us" for name in ("step", "work", "communication", "exposed", "device")},
-    "behind": "text",
-    "slowest": "text",
-    "slow": "text",
-    "rank": "text",
-    "steps": "count",
-}
-_TITLES = {
-    "rank": "Rank",
-    "label": "File",
-    "steps": "Steps",
-    "step_us": "Step",
-    "communication_us": "Communication",
-    "exposed_us": "Exposed",
-    "device_us": "Device busy",
-    "work_us": "Work",
-    "behind": "Work vs median",
-    "slowest": "Slowest in steps",
-    "slow": "Verdict",
-}
-
-
-_LEAST_IMPORTANT = (
-    "steps",
-    "device_us",
-    "slowest",
-    "communication_us",
-    "step_us",
-    "exposed_us",
-    "work_us",
-    "behind",
-)
+_KEYS = ("verdict", "steps", "ranks", "missing", "notes")
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `ranks`."""
-    add_file(parser, "files", nargs="+", metavar="FILE")
-    parser.add_argument(
-        "--threshold",
-        type=share,
-        default=0.05,
-        metavar="PCT",
-        help="how much more work than the other ranks makes a straggler (5%%)",
-    )
+    fleet.add_files(parser)
     add_output(parser, top=0)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print one row per rank."""
-    from ..fleet.ranks import rank_report
-
-    options.files = trace_files(options.files)
-    try:
-        with progress(f"reading {len(options.files)} files") as bar:
-            report = rank_report(
-                options.files,
-                threshold=options.threshold,
-                strict=options.strict,
-                as_recorded=options.as_recorded,
-                progress=bar,
-            )
-    except ValueError as error:
-        raise CommandError(plain(str(error))) from error
-    rows = report.to_dicts()
-    if options.format in ("json", "csv"):
-        about = {
-            "steps": list(report.steps),
-            "skew_us": report.skew_us,
-            "notes": list(report.notes),
-            "refused": report.refused,
-        }
-        keys = ["label", *_KEYS]
-        print_rows(rows, options.format, keys=keys, top=options.top, about=about)
-        return 0
-    for row in rows:
-        row["behind"] = "" if report.refused else f"{row['behind']:+.1%}"
-        row["slowest"] = (
-            f"{row['slowest']} of {len(report.steps)}" if report.steps and not report.refused else ""
-        )
-        row["slow"] = "straggler" if row["slow"] else ""
-    numbers = [row["rank"] for row in rows]
-    named = None not in numbers and len(set(numbers)) == len(rows)
-    keys = list(_KEYS) if named else ["label", *_KEYS[1:]]
-    if not any(row["device_us"] for row in rows):
-        keys.remove("device_us")
-    print_rows(
-        rows,
-        options.format,
-        keys=keys,
-        top=options.top,
-        units=_UNITS,
-        titles=_TITLES,
-        names=keys[:1],
-        least_important=_LEAST_IMPORTANT,
-    )
-    print()
-    if report.refused:
-        print(f"no verdict: {plain(report.refused)}")
-    elif len(rows) > 1:
-        slow = ", ".join(row.label for row in report.slow)
-        say(f"stragglers: {slow}" if slow else "no stragglers")
-        say(f"skew: the ranks start a step within {format_time(report.skew_us)} of each other")
-    for note in report.notes:
-        say(f"note: {note}")
+    """Print the verdict and one row per rank."""
+    report = fleet.read_job(options)
+    if options.format == "json":
+        whole = report.to_dict()
+        print_json({key: whole[key] for key in _KEYS})
+    elif options.format == "csv":
+        print_rows(report.rank_rows(), "csv", top=options.top)
+    else:
+        fleet.print_sentences(report)
+        print()
+        fleet.print_ranks(report, options.format, options.top)
+        print()
+        fleet.print_notes(report)
     return 0

@@ -1,4 +1,4 @@
-"""Whether trace files are of one job: the facts of each file in; one sentence that says why they cannot be, or nothing, out.
+"""Whether ranks are of one job: the facts of each in; one sentence that says why they cannot be, or nothing, out.
 
 Ranks are compared with each other only if their files may be of one job: one world size and backend, each rank once, the same process
 groups and collectives, and recordings of one time. What a file does not say is no reason.
@@ -11,11 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
-from .. import communication
-from ..json_types import JSONObject
-from ..rewrite.raw_events import NONE, EventColumns
+from .job import JobRank
 
 _EPOCH_NS = 10**18  # in 2001: smaller times count from another beginning, such as a machine's start
 _APART_NS = 60 * 10**9  # clocks of machines that work on one job differ by less
@@ -23,30 +19,34 @@ _APART_NS = 60 * 10**9  # clocks of machines that work on one job differ by less
 
 @dataclass(frozen=True)
 class JobFacts:
-    """What a file says about its job."""
+    """What a rank's files say about its job."""
 
     file: str
-    rank: int | None
     world_size: int | None
     backend: str
     groups: frozenset[str]  # process groups and their ranks; empty: not known
-    collectives: frozenset[str]  # names of the file's communication; empty: it has none
+    collectives: frozenset[str]  # types of the rank's collectives; empty: it has none
     window_ns: tuple[int, int] | None  # first start and last end since 1970; None: not known
 
 
-def job_facts(columns: EventColumns, path: str | os.PathLike[str]) -> JobFacts:
-    """The facts of a file."""
-    info = columns.head.top.get("distributedInfo")
-    info = info if isinstance(info, dict) else {}
-    world_size, backend = info.get("world_size"), info.get("backend")
+def job_facts(rank: JobRank) -> JobFacts:
+    """The facts of a rank: of its first file, but for the time, which is from the first to the last of its files."""
+    first, last = rank.sketches[0], rank.sketches[-1]
+    known = [collectives for each in rank.sketches if len(collectives := each.collectives)]
+    groups = {
+        f"{name}: {members}"
+        for collectives in known
+        for name, members in zip(collectives.groups, collectives.members)
+        if members
+    }
+    is_since_epoch = first.base_ns > _EPOCH_NS
     return JobFacts(
-        os.path.basename(os.fspath(path)),
-        columns.head.rank,
-        world_size if isinstance(world_size, int) else None,
-        backend if isinstance(backend, str) else "",
-        _groups(info),
-        _collectives(columns),
-        _window(columns),
+        os.path.basename(first.file),
+        first.world_size,
+        first.backend,
+        frozenset(groups),
+        frozenset(kind for collectives in known for kind in collectives.types),
+        (first.base_ns, last.base_ns + last.length_ns) if is_since_epoch else None,
     )
 
 
@@ -56,12 +56,6 @@ def unrelated(files: Sequence[JobFacts]) -> str:
         reason = _difference(one, other)
         if reason:
             return reason
-    seen: dict[int, str] = {}
-    for file in files:
-        if file.rank is not None and file.rank in seen:
-            return f"{seen[file.rank]} and {file.file} are both of rank {file.rank}"
-        if file.rank is not None:
-            seen[file.rank] = file.file
     return ""
 
 
@@ -88,31 +82,6 @@ def _difference(one: JobFacts, other: JobFacts) -> str:
         has, lacks = (one, other) if one.collectives else (other, one)
         return f"{has.file} has collectives ({_first(has.collectives)}) and {lacks.file} has none"
     return ""
-
-
-def _groups(info: JSONObject) -> frozenset[str]:
-    groups = info.get("pg_config")
-    if not isinstance(groups, list):
-        return frozenset()
-    described = (group for group in groups if isinstance(group, dict))
-    return frozenset(
-        f"{group.get('pg_name')}: {group.get('ranks')} of {group.get('pg_size')}" for group in described
-    )
-
-
-def _collectives(columns: EventColumns) -> frozenset[str]:
-    is_collective = communication.on_device(columns.names) | communication.on_host(columns.names)
-    used = np.unique(columns.name[(columns.phase == ord("X")) & columns.by_name(is_collective.tolist())])
-    return frozenset(columns.names[number] for number in used.tolist())
-
-
-def _window(columns: EventColumns) -> tuple[int, int] | None:
-    timed = (columns.phase == ord("X")) & (columns.start_ns != NONE)
-    if not timed.any():
-        return None
-    base = columns.head.base_ns
-    start, end = int(columns.start_ns[timed].min()) + base, int(columns.end_ns[timed].max()) + base
-    return (start, end) if start > _EPOCH_NS else None
 
 
 def _first(names: frozenset[str]) -> str:

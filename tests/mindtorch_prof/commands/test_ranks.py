@@ -1,4 +1,4 @@
-"""`mindtorch-prof ranks`: stragglers of several files and of one merged file."""
+"""`mindtorch-prof ranks`: the short form of `fleet`, of several files and of one merged file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from mindtorch_prof import cli
 
 
 def test_the_commands_merge_and_show_the_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [rank_steps(rank, work).dump(tmp_path / f"{rank}.json.gz") for rank, work in enumerate([90, 150])]
+    work = [90, 95, 150]
+    paths = [rank_steps(rank, time).dump(tmp_path / f"{rank}.json.gz") for rank, time in enumerate(work)]
     out = str(tmp_path / "all.json.gz")
     assert cli.main(["merge", *paths, "-o", out]) == 0
     assert f"{out}: " in capsys.readouterr().out
     assert cli.main(["ranks", out]) == 0
     text = capsys.readouterr().out
-    assert "stragglers: rank 1" in text
+    assert text.startswith("rank 2 holds the others up")
     assert cli.main(["ranks", *paths, "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert [(row["rank"], row["slow"]) for row in data["rows"]] == [(0, False), (1, True)]
-    assert cli.main(["ranks", paths[0]]) == 0
+    assert data["verdict"]["straggler"] == 2
+    assert [(row["rank"], row["last_in"]) for row in data["ranks"]] == [(0, 0), (1, 0), (2, 6)]
+    assert cli.main(["ranks", paths[0], "--format", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("rank,label,file,")

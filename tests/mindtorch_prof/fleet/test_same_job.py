@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,19 +9,17 @@ from pathlib import Path
 import pytest
 from trace_file_builder import rank_steps
 
-from mindtorch_prof.fleet.ranks import rank_report
+from mindtorch_prof import fleet
 from mindtorch_prof.fleet.same_job import JobFacts, unrelated
 
 NOW = 1_790_000_000 * 10**9
-FIRST = JobFacts(
-    "a", 0, 2, "nccl", frozenset({"0: [0, 1]"}), frozenset({"nccl:all_reduce"}), (NOW, NOW + 10**9)
-)
-SECOND = replace(FIRST, file="b", rank=1)
+FIRST = JobFacts("a", 2, "nccl", frozenset({"0: [0, 1]"}), frozenset({"nccl:all_reduce"}), (NOW, NOW + 10**9))
+SECOND = replace(FIRST, file="b")
 
 
 def test_ranks_of_one_job_are_not_unrelated() -> None:
     assert unrelated([FIRST, SECOND]) == ""
-    nothing_known = JobFacts("c", None, None, "", frozenset(), frozenset(), None)
+    nothing_known = JobFacts("c", None, "", frozenset(), frozenset(), None)
     assert unrelated([nothing_known, replace(nothing_known, file="d")]) == ""
 
 
@@ -31,7 +28,6 @@ def test_ranks_of_one_job_are_not_unrelated() -> None:
     [
         (replace(SECOND, world_size=8), "the world sizes of a and b are 2 and 8"),
         (replace(SECOND, backend="gloo"), "the backends of a and b are nccl and gloo"),
-        (replace(SECOND, rank=0), "a and b are both of rank 0"),
         (replace(SECOND, groups=frozenset({"0: [4, 5]"})), "a and b have no process group in common"),
         (
             replace(SECOND, world_size=None, collectives=frozenset({"gloo:broadcast"})),
@@ -59,18 +55,16 @@ def test_files_of_two_jobs_get_rows_and_a_sentence_instead_of_a_verdict(
     one, two = rank_steps(0, 90), rank_steps(1, 160)
     two.top["distributedInfo"]["world_size"] = 16
     paths = [one.dump(tmp_path / "one.json"), two.dump(tmp_path / "two.json")]
-    report = rank_report(paths)
-    assert len(report.rows) == 2
-    assert not report.slow
-    text = printed("ranks", *paths)
+    report = fleet(paths)
+    assert (len(report.rank_rows()), report.verdict.straggler, report.findings) == (2, None, ())
+    text = " ".join(printed("ranks", *map(str, paths)).split())
     assert "no verdict: the files are not ranks of one job: the world sizes of one.json and two.json" in text
-    assert "straggler" not in text
-    assert json.loads(printed("ranks", *paths, "--format", "json"))["refused"] == report.refused
+    assert "holds the others up" not in text
 
 
 def test_recorded_ranks_of_one_job_get_a_verdict_and_those_of_two_do_not(ecosystem: Path) -> None:
     ranks = ecosystem / "ranks"
-    assert rank_report(sorted((ranks / "dlrm_8").glob("*.gz"))).refused == ""
-    assert rank_report(sorted((ranks / "hta_2_of_128").glob("*.gz"))).refused == ""
+    assert fleet(sorted((ranks / "dlrm_8").glob("*.gz"))).verdict.straggler == 7
+    assert "no verdict" not in fleet(sorted((ranks / "hta_2_of_128").glob("*.gz"))).verdict.sentence
     of_two_jobs = [ranks / "dlrm_8" / "rank0.pt.trace.json.gz", ranks / "hta_2_of_128" / "rank-1.json.gz"]
-    assert "8 and 128" in rank_report(of_two_jobs).refused
+    assert "8 and 128" in fleet(of_two_jobs).verdict.sentence

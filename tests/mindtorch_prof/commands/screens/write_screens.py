@@ -38,6 +38,7 @@ SCREENS = {
     "merge": "merge dlrm_rank0.json.gz dlrm_rank1.json.gz -o merged.json",
     "redact": "redact h100.json.gz -o clean.json",
     "ranks": "ranks dlrm_rank0.json.gz dlrm_rank1.json.gz",
+    "fleet": "fleet dlrm_rank0.json.gz dlrm_rank1.json.gz",
     "device": "device dlrm_rank0.json.gz --top 5",
     "roofline": "roofline h100.json.gz --top 8",
     "critical_path": "critical-path dlrm_rank0.json.gz --top 8",

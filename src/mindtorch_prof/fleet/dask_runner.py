@@ -1,0 +1,139 @@
+"""The runner on Dask: paths and a task in; one merged Sketch out. One task per file, merged in a tree on the cluster.
+
+Needs the extra `dask`. Files are opened on the workers: with a scheduler on other machines, paths must mean the same there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from .runners import Progress, Read, memory_to_read, worker_count
+from .sketch import Sketch, merge_all
+from .task import missing
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from distributed import Future as DaskFuture
+
+    Future = DaskFuture[bytes]
+
+_BRANCHES = 16  # sketches that one task merges
+_START_TIMEOUT = "30s"
+
+
+class DaskError(Exception):
+    """The cluster cannot be used: not installed, not reachable, or without this package. One sentence."""
+
+
+def on_dask(
+    paths: Sequence[str],
+    read: Read,
+    progress: Progress | None = None,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+) -> Sketch:
+    """On the cluster of a scheduler's address; None: on a cluster of this machine that is started for it and closed afterwards."""
+    with _client(scheduler, paths, workers) as client:
+        return run_on(client, paths, read, progress)
+
+
+@contextlib.contextmanager
+def _client(scheduler: str | None, paths: Sequence[str], workers: int | None) -> Iterator[Client]:
+    try:
+        import distributed
+    except ImportError as error:
+        raise DaskError("Dask is not installed: pip install 'mindtorch-v2[dask]'") from error
+    if scheduler is not None:
+        try:
+            client = distributed.Client(scheduler, timeout=_START_TIMEOUT)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError, TimeoutError) as error:
+            raise DaskError(f"no Dask scheduler answers at {scheduler}: {error}") from error
+        with client:
+            yield client
+        return
+    # workers are processes with one thread each: reading holds the interpreter's lock, and its memory cannot be spilled
+    cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=worker_count(paths, workers),
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        memory_limit=_memory_limit(paths),
+    )
+    with cluster, distributed.Client(cluster) as client:  # type: ignore[no-untyped-call]
+        yield client
+
+
+def _memory_limit(paths: Sequence[str]) -> int:
+    """Bytes of one worker: what reading the largest file takes, and some for the interpreter."""
+    return (1 << 30) + 2 * max(map(memory_to_read, paths), default=0)
+
+
+def run_on(client: Client, paths: Sequence[str], read: Read, progress: Progress | None = None) -> Sketch:
+    """On the cluster of a client."""
+    from distributed import as_completed
+
+    # no names from arguments: a file may have changed since an earlier run
+    leaves = {client.submit(read, path, pure=False): path for path in paths}
+    sketches: list[Sketch] = []
+    merges: dict[Future, list[Future]] = {}
+    waiting: list[Future] = []
+    try:
+        completed: Iterator[Future] = as_completed(list(leaves))  # type: ignore[no-untyped-call]
+        for done, future in enumerate(completed, 1):
+            if future.status == "finished":
+                waiting.append(future)
+            else:
+                sketches.append(missing(leaves[future], _failure(future)))
+            if len(waiting) == _BRANCHES:
+                merges[client.submit(merged_bytes, waiting, pure=False)] = waiting
+                waiting = []
+            if progress is not None:
+                progress(done, len(leaves))
+        sketches += [_single(leaf, leaves[leaf]) for leaf in waiting]
+        for merge, parts in merges.items():
+            sketches += _merged(merge, parts, leaves)
+    except BaseException:
+        with contextlib.suppress(Exception):  # the cluster may be what failed
+            client.cancel(list(leaves) + list(merges), force=True)  # type: ignore[no-untyped-call]
+        raise
+    return merge_all(sketches)
+
+
+def merged_bytes(parts: Sequence[bytes]) -> bytes:
+    """The bytes of sketches in, those of the merged one out: the task of a branch."""
+    return merge_all(map(Sketch.from_bytes, parts)).to_bytes()
+
+
+def _merged(merge: Future, parts: list[Future], leaves: dict[Future, str]) -> list[Sketch]:
+    """The answer of a branch. Where it failed, as a worker with some of its parts died for good, the parts one by one."""
+    try:
+        return [Sketch.from_bytes(merge.result())]
+    except Exception:
+        return [_single(leaf, leaves[leaf]) for leaf in parts]
+
+
+def _single(leaf: Future, path: str) -> Sketch:
+    try:
+        return Sketch.from_bytes(leaf.result())
+    except Exception:
+        return missing(path, _failure(leaf))
+
+
+def _failure(future: Future) -> str:
+    """Why a task gave no answer."""
+    error: BaseException | None = future.exception() if future.status == "error" else None  # type: ignore[no-untyped-call]
+    if error is None:
+        return f"the task was {future.status}"
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("mindtorch_prof"):
+        raise DaskError(
+            "the workers of the cluster cannot import mindtorch_prof: install it there"
+        ) from error
+    if type(error).__name__ == "KilledWorker":
+        return "the workers that read it died, probably for want of memory"
+    return f"{type(error).__name__}: {error}"
+
+
+__all__ = ["DaskError", "merged_bytes", "on_dask", "run_on"]

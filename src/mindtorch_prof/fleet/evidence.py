@@ -1,0 +1,146 @@
+"""Evidence: per rank and step, own times or waits in; which rank differs from the others beyond noise out.
+
+Machines are noisy: a step of any rank may be hit by another process. So nothing is decided by sums. A rank is different if its values lie
+above those of the others in nearly every step (probability of superiority, 0.5 where there is no difference), if a rank test finds that
+significant, corrected for the number of ranks and phases, and if the difference is worth naming. Steps of one rank resemble each other where
+another process sits on its core; so the ranges of the values must not overlap either, but for a tenth at each end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..analysis.noise import rank_test
+from ..arrays import FloatArray, IntArray
+
+SUPERIORITY = 0.95  # share of pairs (a step of this rank, a step of another) in which this rank takes longer
+_WORST_SUPERIORITY = 0.85  # the same, against the rank that is next to it
+_CERTAIN = 0.5  # share of the threshold by which nine tenths of the steps must differ
+SIGNIFICANT = 0.05  # after correction for the number of ranks and phases
+_SPIKE = 2.0  # a value beyond so many medians of its own rank is a spike: another process, not the op
+_SPIKE_NS = 50_000.0
+_MANY_RANKS = 6  # from here on, one other rank may be as slow
+MIN_STEPS = 4
+_FEWEST_PERMUTATIONS, _MOST_SHUFFLED = 150, 20_000_000  # of ranks within units, for a test of waits
+
+
+def without_spikes(values: IntArray) -> FloatArray:
+    """rank x step x cell: values that exceed twice the median of their rank and cell are cut there."""
+    middle = np.median(values, axis=1, keepdims=True) if values.size else values
+    return np.asarray(np.minimum(values, _SPIKE * middle + _SPIKE_NS))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much longer one rank takes for something than the others."""
+
+    place: int  # of the rank
+    column: int  # of the phase or cell
+    shift: float  # of the medians, in the unit of the values
+    certain: (
+        float  # what nine tenths of this rank's steps exceed nine tenths of the others' steps by; 0 or more
+    )
+    superiority: float  # 0 to 1
+    p: float  # of a rank test, one-sided, corrected
+
+
+def shifts(values: FloatArray) -> FloatArray:
+    """rank x column: the median over steps less the median of the other ranks' medians. values: rank x step x column."""
+    medians = np.median(values, axis=1)
+    return medians - _median_of_others(medians)
+
+
+def _median_of_others(medians: FloatArray) -> FloatArray:
+    """By rank and column the median over all other ranks: from the sorted values, without one loop per rank."""
+    n = len(medians)
+    if n < 2:
+        return medians.copy()
+    order = np.argsort(medians, axis=0, kind="stable")
+    ordered = np.take_along_axis(medians, order, axis=0)
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.arange(n)[:, None] + np.zeros_like(order), axis=0)
+    low, high = (n - 2) // 2, (n - 1) // 2  # of n - 1 values
+    # without the value at `place`, the k-th is at k or k + 1
+    first = np.take_along_axis(ordered, low + (place <= low), axis=0)
+    second = np.take_along_axis(ordered, high + (place <= high), axis=0)
+    return (first + second) / 2
+
+
+def certain_excess(values: FloatArray, place: int) -> FloatArray:
+    """By column what nine tenths of a rank's steps exceed nine tenths of the others' steps by; 0 if they do not."""
+    own = np.quantile(values[place], 0.1, axis=0)
+    others = np.delete(values, place, axis=0)
+    if len(values) >= _MANY_RANKS:
+        highest = np.median(others, axis=1).argmax(axis=0)
+        kept = np.arange(len(others))[:, None] != highest
+        others = np.where(kept[:, None, :], others, others.min(axis=(0, 1)))
+    return np.asarray(np.maximum(own - np.quantile(others.reshape(-1, values.shape[2]), 0.9, axis=0), 0.0))
+
+
+def differences(values: FloatArray, threshold: float, tests: int | None = None) -> list[Difference]:
+    """The ranks and columns that differ beyond noise by more than a threshold, the largest difference first.
+
+    values: rank x step x column. tests: how many comparisons are made; None: as many as there are ranks and columns in question.
+    """
+    n_ranks, n_steps, _ = values.shape
+    if n_ranks < 2 or n_steps < MIN_STEPS:
+        return []
+    shift = shifts(values)
+    in_question = int((shift > threshold).any(axis=0).sum())
+    correction = n_ranks * max(in_question, 1) if tests is None else tests
+    found = []
+    for place, column in np.argwhere(shift > threshold).tolist():
+        own, others = values[place, :, column], np.delete(values[:, :, column], place, axis=0)
+        if n_ranks >= _MANY_RANKS:
+            others = np.delete(others, int(np.argmax(np.median(others, axis=1))), axis=0)
+        by_rank = [superiority(own, other) for other in others]
+        overall = float(np.mean(by_rank))
+        if overall < SUPERIORITY or min(by_rank) < _WORST_SUPERIORITY:
+            continue
+        certain = float(certain_excess(values[:, :, [column]], place)[0])
+        p = rank_test(others.reshape(-1), own) / 2 * correction
+        if p > SIGNIFICANT or certain < _CERTAIN * threshold:
+            continue
+        found.append(
+            Difference(
+                place,
+                column,
+                float(shift[place, column]),
+                certain,
+                overall,
+                p,
+            )
+        )
+    return sorted(found, key=lambda each: (-each.shift, each.place, each.column))
+
+
+def superiority(own: FloatArray, other: FloatArray) -> float:
+    """The share of pairs in which the first is larger; equal values count half."""
+    ordered = np.sort(other)
+    below = np.searchsorted(ordered, own, side="left")
+    equal = np.searchsorted(ordered, own, side="right") - below
+    return float((below + equal / 2).mean() / max(len(other), 1))
+
+
+def least_total_by_chance(waits: FloatArray, permutations: int = 400) -> float:
+    """The probability that some rank waits as little in all as the one that waits least does, if each unit gave its waits to ranks at
+    random. waits: rank x unit. Ranks are shuffled within units by a generator with a fixed seed: equal waits give equal answers."""
+    n_ranks, n_units = waits.shape
+    random = np.random.default_rng(20_260_301)
+    observed = float(waits.sum(axis=1).min())
+    count = max(_FEWEST_PERMUTATIONS, min(permutations, _MOST_SHUFFLED // max(n_ranks * n_units, 1)))
+    as_low = 0
+    for _ in range(count):
+        shuffled = random.permuted(waits, axis=0)
+        as_low += bool(shuffled.sum(axis=1).min() <= observed)
+    return float((as_low + 1) / (count + 1))
+
+
+def at_least(times: int, of: int, chance: float) -> float:
+    """The probability that something of this chance happens at least so many times."""
+    return min(
+        1.0, math.fsum(math.comb(of, k) * chance**k * (1 - chance) ** (of - k) for k in range(times, of + 1))
+    )

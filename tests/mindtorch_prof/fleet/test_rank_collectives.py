@@ -1,0 +1,84 @@
+"""Collectives of one rank: kernels with and without arguments, and annotations of backends on the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from fleet_jobs import GLOO, NCCL
+from trace_file_builder import OTHER, TraceFileBuilder
+
+from mindtorch_prof.fleet.rank_collectives import RankCollectives, rank_collectives
+from mindtorch_prof.load import load
+from mindtorch_prof.tree import tree
+
+
+def collectives_of(path: Path | str) -> RankCollectives:
+    trace = load(path).trace
+    return rank_collectives(trace, tree(trace))
+
+
+def types_of(collectives: RankCollectives) -> list[str]:
+    return [collectives.types[number] for number in collectives.type.tolist()]
+
+
+def test_kernels_without_arguments_are_described_by_the_annotation_that_launched_them() -> None:
+    collectives = collectives_of(NCCL)
+    assert types_of(collectives) == ["all_to_all"] * 4 + [
+        "all_reduce",
+        "all_to_all",
+        "all_reduce",
+        "all_reduce",
+    ]
+    # as recorded: 6144 floats, 24 longs, 384 ints, 3392 ints, then floats
+    assert collectives.nbytes.tolist() == [24576, 192, 1536, 13568, 1576964, 24576, 448, 907840]
+    assert set(collectives.size.tolist()) == {8}
+    assert (collectives.end_ns - collectives.start_ns).tolist() == [
+        1000 * us for us in (10, 8, 7, 7, 86, 357, 468, 803)
+    ]
+    assert set(collectives.step.tolist()) == {10}
+
+
+def test_a_rank_comes_to_a_collective_on_the_host_when_it_calls_it() -> None:
+    collectives = collectives_of(GLOO)
+    assert types_of(collectives) == ["all_reduce"] * 4
+    assert sorted(collectives.nbytes.tolist()) == [526336, 526336, 1071144, 1071144]
+    assert (collectives.arrival_ns <= collectives.start_ns).all()
+    assert (collectives.arrival_ns < collectives.start_ns).any()
+    assert collectives.groups == ("0",)
+    assert collectives.members == ("[0, 1, 2, 3]",)
+    assert np.unique(collectives.step).size == 2
+
+
+def test_arguments_of_a_kernel_say_group_number_and_peer(tmp_path: Path) -> None:
+    trace = TraceFileBuilder(0)
+    op = trace.op("record_param_comms", 0, 5)
+    trace.launch(op, 1, 10, 20, name="ncclDevKernel_Generic")
+    trace.events[-2]["args"] |= {
+        "Collective name": "_reduce_scatter_base", "Seq": 41, "Process Group Name": "7",
+        "Process Group Ranks": "[0, 3]",
+        "Group size": 2, "dtype": "BFloat16", "In msg nelems": 1000, "Out msg nelems": 500,
+    }  # fmt: skip
+    trace.launch(op, 30, 40, 20, name="ncclDevKernel_SendRecv")
+    trace.events[-2]["args"] |= {
+        "Collective name": "send",
+        "dtype": "Float",
+        "In msg nelems": 4,
+        "Dst Rank": 5,
+    }
+    collectives = collectives_of(trace.close(100).dump(tmp_path / "a.json"))
+    assert types_of(collectives) == ["reduce_scatter", "send"]
+    assert collectives.seq.tolist() == [41, -1]
+    assert collectives.nbytes.tolist() == [2000, 16]
+    assert (collectives.sent.tolist(), collectives.received.tolist()) == ([2000, 16], [1000, -1])
+    assert collectives.peer.tolist() == [-1, 5]
+    assert [collectives.groups[n] for n in collectives.group.tolist()] == ["7", "default"]
+
+
+def test_a_backend_that_runs_in_the_caller_is_known_by_its_ops(tmp_path: Path) -> None:
+    trace = TraceFileBuilder(0)
+    trace.op("c10d::barrier", 5, 20)
+    trace.op("c10d::allgather_", 30, 20, tid=OTHER)
+    collectives = collectives_of(trace.close(100).dump(tmp_path / "a.json"))
+    assert types_of(collectives) == ["barrier", "all_gather"]
+    assert collectives.on_device.tolist() == [0, 0]
