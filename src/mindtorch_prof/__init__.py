@@ -1,13 +1,14 @@
 """The trace engine: opens traces of torch's profiler, live or from files, and answers questions about them.
 
-Needs neither torch nor `mindtorch_v2`. `load` opens a trace; `main` is the command line `mindtorch-prof`.
+Needs neither torch nor `mindtorch_v2`. `load` opens a trace, `from_torch` takes a live profile of real torch; `main` is the command line `mindtorch-prof`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError, load
+from .live import accelerate
+from .load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError, from_torch, load
 from .version import __version__
 
 __all__ = [
@@ -16,6 +17,8 @@ __all__ = [
     "RefusedTraceError",
     "TraceError",
     "__version__",
+    "accelerate",
+    "from_torch",
     "load",
     "main",
 ]

@@ -25,7 +25,7 @@ LEVELS = (
     ("averages", "call_paths", "python_rows", "forward_backward", "synthetic_rows"),
     ("torch_api", "analysis", "export"),
     ("load", "rewrite"),
-    ("fleet",),
+    ("fleet", "live"),
     ("commands",),
     ("cli", "__init__", "__main__"),
 )

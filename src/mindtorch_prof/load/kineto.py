@@ -73,6 +73,13 @@ def trace_of(slices: Slices, collector: Collector, source: str) -> Trace:
     return _with_health(trace, builder, slices)
 
 
+def trace_of_columns(top: JSONObject, collector: Collector) -> tuple[Trace, Table]:
+    """The Trace of columns that come from no file; and the columns of its host events, in the order of its rows."""
+    builder = _Builder(top, collector, "")
+    trace = builder.trace()
+    return _with_health(trace, builder, None), builder.host
+
+
 class _Builder:
     """The steps from collected columns to a Trace; each needs those before it."""
 
@@ -95,7 +102,7 @@ class _Builder:
         if hidden.any():
             host = _chosen(host, ~hidden)
         self.identity = self._identities(host, frames, memory)
-        host = self._in_order(host)
+        host = self.host = self._in_order(host)
         thread = self.identity[host["thread"]]
         start, end = host["start"], host["start"] + host["length"]
         recorded: BoolArray = host["synthetic"] == 0
@@ -372,8 +379,8 @@ def _base_ns(top: JSONObject) -> int:
     return base if base.__class__ is int and abs(base) < 2**62 else 0
 
 
-def _with_health(trace: Trace, builder: _Builder, slices: Slices) -> Trace:
-    notes = [*slices.notes, *builder.notes]
+def _with_health(trace: Trace, builder: _Builder, slices: Slices | None) -> Trace:
+    notes = [*(slices.notes if slices is not None else ()), *builder.notes]
     repaired = {kind: count for kind, count in builder.repaired.items() if count}
     dropped = {reason: count for reason, count in builder.dropped.items() if count}
     overlap_count = overlapping(trace)
@@ -384,9 +391,9 @@ def _with_health(trace: Trace, builder: _Builder, slices: Slices) -> Trace:
     return replace(
         trace,
         health=Health(
-            dropped=sum(dropped.values()) + slices.lost,
+            dropped=sum(dropped.values()) + (slices.lost if slices is not None else 0),
             unfinished=trace.health.unfinished,
-            repaired=sum(repaired.values()) + overlap_count + slices.repaired,
+            repaired=sum(repaired.values()) + overlap_count + (slices.repaired if slices is not None else 0),
             notes=tuple(notes),
         ),
     )
