@@ -62,6 +62,7 @@ COMMANDS = [
     "query {0} --tables",
     "explain",
     "report {0} -o report.html",
+    "run --help",
     "--help",
 ]
 
