@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .live import accelerate
+from .live import accelerate, trace_handler
 from .load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError, from_torch, load
 from .version import __version__
 
@@ -21,6 +21,7 @@ __all__ = [
     "from_torch",
     "load",
     "main",
+    "trace_handler",
 ]
 
 

@@ -26,6 +26,7 @@ LEVELS = (
     ("torch_api", "analysis", "export"),
     ("load", "rewrite"),
     ("fleet", "live"),
+    ("integrations",),
     ("commands",),
     ("cli", "__init__", "__main__"),
 )
