@@ -26,7 +26,7 @@ LEVELS = (
     ("torch_api", "analysis", "export"),
     ("load", "rewrite"),
     ("fleet", "live"),
-    ("integrations",),
+    ("integrations", "pytest_plugin"),
     ("commands",),
     ("cli", "__init__", "__main__"),
 )

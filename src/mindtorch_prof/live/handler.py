@@ -155,8 +155,9 @@ class TraceHandler:
         """Write the trace and, with `report`, a page and a summary. Each is written under another name and renamed."""
         if self.report:
             from ..analysis.summary import summary, summary_text
+            from ..load import from_torch
 
-            recording = _recording(job.prof)
+            recording = from_torch(job.prof)
             recording.export_html(f"{job.base}.html")
             with open_for_export(f"{job.base}.summary.txt") as out:
                 out.write(summary_text(summary(recording)).encode())
@@ -197,15 +198,7 @@ class _Snapshot:
 
 
 def _snapshot(prof: Any) -> Any:
-    inner = getattr(prof, "profiler", None)
-    return _Snapshot(prof) if hasattr(inner, "kineto_results") else prof
-
-
-def _recording(prof: Any) -> Any:
-    """What makes reports: of real torch's profiles a recording, other profiles do so themselves."""
-    from ..load import from_torch
-
-    return from_torch(prof) if hasattr(getattr(prof, "profiler", None), "kineto_results") else prof
+    return _Snapshot(prof) if getattr(prof, "profiler", None) is not None else prof
 
 
 def _run_child(work: Callable[[], None]) -> NoReturn:

@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any
 
 from ..export.files import open_for_export
+from .other_profilers import Watch
 from .program import Program, ProgramError, hide_frames_of, join_threads, prepared, reported
 from .window import Window
 
@@ -111,7 +112,7 @@ class _Session:
         self.pid = os.getpid()
         self.finished = False
         self.left_alone = False
-        self._own_call = False  # whether torch's profiler is called from here, not by the program
+        self._watch = Watch()
         self._timer: threading.Timer | None = None
         self._optimizer: weakref.ref[Any] | None = None
 
@@ -189,13 +190,9 @@ class _Session:
 
     @contextmanager
     def _calling_torch(self) -> Iterator[None]:
-        before, self._own_call = self._own_call, True
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a recording without warm-up, which the user asked for
-                yield
-        finally:
-            self._own_call = before
+        with self._watch.calling_torch(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a recording without warm-up, which the user asked for
+            yield
 
     def _note(self, sentence: str) -> None:
         self.outcome.notes.append(sentence)
@@ -207,11 +204,9 @@ class _Session:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """With the hooks that count steps, notice the program's own profiler, and see the end of the program."""
-        autograd_profile = self.torch.autograd.profiler.profile
         optimizer = self.torch.optim.Optimizer
         replaced = [
             (optimizer, "profile_hook_step", staticmethod(self._counting(optimizer.profile_hook_step))),
-            (autograd_profile, "_prepare_trace", self._yielding(autograd_profile._prepare_trace)),
             (os, "_exit", self._exit),
         ]
         originals = [(owner, name, vars(owner)[name]) for owner, name, _ in replaced]
@@ -220,7 +215,8 @@ class _Session:
         self._real_exit: Callable[[int], Any] = {name: function for _, name, function in originals}["_exit"]
         self._catch_signals()
         try:
-            yield
+            with self._watch.watching(self.torch, self._leave_alone):
+                yield
         finally:
             for owner, name, function in originals:
                 setattr(owner, name, function)
@@ -243,18 +239,9 @@ class _Session:
 
         return counting
 
-    def _yielding(self, prepare_trace: Callable[..., None]) -> Callable[..., None]:
-        """When the program starts a profiler of its own, this one stops: torch has one at a time."""
-
-        def _prepare_trace(prof: Any) -> None:
-            if not self._own_call and not self.finished and os.getpid() == self.pid:
-                self._leave_alone()
-            prepare_trace(prof)
-
-        return _prepare_trace
-
     def _leave_alone(self) -> None:
-        if self.left_alone:
+        """The program starts a profiler of its own: this one stops."""
+        if self.left_alone or self.finished or os.getpid() != self.pid:
             return
         self.left_alone = True
         if threading.current_thread() is threading.main_thread():

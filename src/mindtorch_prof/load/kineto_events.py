@@ -157,6 +157,8 @@ class KinetoEvents:
             rows = np.flatnonzero(~sure)
         else:
             rows = np.arange(len(self))
+        if not len(rows):
+            return kinds
         number: Table[object] = Table()  # hashing an enum costs less than turning it into a number
         with no_garbage_collection():
             places = np.fromiter(
@@ -165,8 +167,7 @@ class KinetoEvents:
         of_place = np.array(
             [int(cast("int", getattr(kind, "value", kind))) for kind in number] or [0], np.int64
         )
-        if len(rows):
-            kinds[rows] = of_place[places]
+        kinds[rows] = of_place[places]
         return kinds
 
     def is_named(self, *names: str) -> BoolArray:

@@ -172,13 +172,14 @@ class LiveRecording(Loaded):
 
 def recording_of(prof: object) -> Loaded:
     """Read a finished profile; `from_torch` says how."""
+    own = getattr(getattr(prof, "profiler", prof), "_results", None)
+    if isinstance(own, Results):  # a profile of mindtorch_v2, which has its Trace already
+        return Loaded(own.trace, own.trace.settings.with_stack)
     profile = LiveProfile(prof)
     if profile.trace_only:
         return _through_file(profile, "the profile has trace_only=True, so torch keeps no events")
     try:
         kineto = KinetoEvents(profile.results)
-        if not len(kineto):
-            return _through_file(profile, "torch gives no events of this profile")
         recording = LiveRecording(profile, kineto)
         for column in ("start", "length", "thread", "is_async", "correlation"):
             getattr(kineto, column)  # a name that has moved shows now
