@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 import orjson
 
-from ..arrays import Array, BoolArray, IntArray
+from ..arrays import Array, IntArray
 from ..inputs import Argument, printed_value
 from ..json_types import JSONObject, JSONValue
 from ..torch_api.event_list import EventList
@@ -246,7 +246,7 @@ class _LiveColumns:
 
     def _add_kinds(self) -> None:
         activity, texts = self.kineto.activities
-        ignored = self.kineto.is_memory | self.kineto.is_out_of_memory | ~self._visible()
+        ignored = self.kineto.is_memory | self.kineto.is_out_of_memory | ~self.kineto.is_visible
         for number, text in enumerate(texts):
             rows = np.flatnonzero((activity == number) & ~ignored)
             if not len(rows):
@@ -261,13 +261,6 @@ class _LiveColumns:
                 self._add_frames(rows)
             else:
                 self._add_host(kind, rows)
-
-    def _visible(self) -> BoolArray:
-        """Mask of the events that torch does not hide by a mark; those that it hides by their names the builder leaves out."""
-        if self.kineto.has("is_hidden_event"):
-            visible: BoolArray = self.kineto.numbers("is_hidden_event") == 0
-            return visible
-        return np.ones(len(self.kineto), bool)
 
     def _common(self, rows: IntArray) -> dict[str, Array]:
         return {
