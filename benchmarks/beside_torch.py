@@ -54,10 +54,18 @@ SETTINGS: dict[str, dict[str, bool]] = {
     "shapes, memory": {"record_shapes": True, "profile_memory": True},
     "shapes, memory, stacks": {"record_shapes": True, "profile_memory": True, "with_stack": True},
 }
-SIDES = (("torch", "table"), ("engine", "table"), ("from_torch", "table"), ("torch", "events"), ("engine", "events"))
+SIDES = (
+    ("torch", "table"),
+    ("engine", "table"),
+    ("from_torch", "table"),
+    ("torch", "events"),
+    ("engine", "events"),
+)
 
 
-def measured(python: str, count: int, settings: dict[str, bool], side: str, question: str) -> dict[str, float]:
+def measured(
+    python: str, count: int, settings: dict[str, bool], side: str, question: str
+) -> dict[str, float]:
     done = subprocess.run(
         [python, "-c", MEASURE, str(count), json.dumps(settings), side, question],
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
@@ -77,7 +85,9 @@ def main() -> None:
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
     parser.add_argument("--rounds", type=int, default=1, help="the best of so many")
     options = parser.parse_args()
-    print("events     recorded                  torch table  engine          from_torch      torch events  engine        memory torch / engine")
+    print(
+        "events     recorded                  torch table  engine          from_torch      torch events  engine        memory torch / engine"
+    )
     for name in options.settings:
         for count in options.events:
             best: dict[tuple[str, str], dict[str, float]] = {}

@@ -24,7 +24,7 @@ from ..json_types import JSONObject, JSONValue
 from ..torch_api.event_list import EventList
 from ..torch_api.function_events import FunctionEvent, FunctionEventAvg
 from ..torch_api.results import Results
-from ..trace import OP, PYTHON, RUNTIME, Trace
+from ..trace import DEVICE_ANNOTATION, OP, PYTHON, RUNTIME, Trace
 from .collect import DEVICE, HOST, SPAN, Collector, ColumnBuilder, category
 from .errors import TraceError
 from .json_slices import no_garbage_collection
@@ -351,6 +351,8 @@ class _LiveColumns:
 
     def _add_device(self, kind: int, rows: IntArray) -> None:
         kineto, collector = self.kineto, self.collector
+        # annotations are launched by no runtime call
+        correlation = kineto.correlation[rows] * (kind != DEVICE_ANNOTATION)
         extra = np.fromiter(map(collector.device_extra_number, self._arguments(rows)), np.int32, len(rows))
         columns = self._common(rows)
         columns |= {
@@ -358,7 +360,7 @@ class _LiveColumns:
             "device": kineto.numbers("device_index", rows),
             "stream": kineto.numbers("device_resource_id", rows),
             "external": kineto.linked[rows],
-            "correlation": kineto.correlation[rows],
+            "correlation": np.where(correlation > 0, correlation, -1),
             "extra": extra,
         }
         collector.device.add_columns(columns, coarse=False)
