@@ -1,7 +1,8 @@
-"""Time real torch's own answers about a live recording beside the engine's: a number of events in, ratios out.
+"""Time real torch's answers about a live recording beside the engine's: a number of events in, ratios out.
 
-Runs with an interpreter that has torch, NumPy, orjson and rich (`--python`), one process per measurement, in turns: processor time
-from the stopped profile to the table and to the list of events, and by how much the peak of memory rises.
+Runs with an interpreter that has torch, NumPy, orjson and rich (`--python`), one process per measurement, in
+turns: processor time from the stopped profile to the table and to the list of events, and by how much the
+peak of memory rises.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ events = len(prof.profiler.kineto_results.events())
 def answer():
     if side == "from_torch":
         live = from_torch(prof)
-        return live.trace if question == "trace" else live.key_averages().table() if question == "table" else live.events()
+        return live.key_averages().table() if question == "table" else live.events()
     return prof.key_averages().table() if question == "table" else prof.events()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 begin = time.process_time()
@@ -85,8 +86,9 @@ def main() -> None:
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
     parser.add_argument("--rounds", type=int, default=1, help="the best of so many")
     options = parser.parse_args()
+    titles = ("torch table", "engine", "from_torch", "torch events", "engine")
     print(
-        "events     recorded                  torch table  engine          from_torch      torch events  engine        memory torch / engine"
+        "events     recorded                  " + "  ".join(f"{title:>14}" for title in titles) + "  memory"
     )
     for name in options.settings:
         for count in options.events:
@@ -97,16 +99,20 @@ def main() -> None:
                     if (side, question) not in best or result["seconds"] < best[side, question]["seconds"]:
                         best[side, question] = result
             table, ours, live, events, listed = (best[each] for each in SIDES)
-            print(
-                f"{int(table['events']):<9,}  {name:<24}  {table['seconds']:>9.2f} s  "
-                f"{_beside(table, ours)}  {_beside(table, live)}  {events['seconds']:>9.2f} s  {_beside(events, listed)}  "
-                f"{table['rise_mb']:,.0f} / {ours['rise_mb']:,.0f} MB",
-                flush=True,
+            cells = (
+                f"{table['seconds']:.2f} s",
+                _beside(table, ours),
+                _beside(table, live),
+                f"{events['seconds']:.2f} s",
+                _beside(events, listed),
             )
+            memory = f"{table['rise_mb']:,.0f} / {ours['rise_mb']:,.0f} MB"
+            row = "  ".join(f"{cell:>14}" for cell in cells)
+            print(f"{int(table['events']):<9,}  {name:<24}  {row}  {memory}", flush=True)
 
 
 def _beside(theirs: dict[str, float], ours: dict[str, float]) -> str:
-    return f"{ours['seconds']:>6.2f} s 1/{theirs['seconds'] / ours['seconds']:<4.1f}"
+    return f"{ours['seconds']:.2f} s 1/{theirs['seconds'] / ours['seconds']:.1f}"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Stand-ins for the objects of real torch's profiler: events of a trace file in, a finished profile out, field by field as torch has them.
+"""Stand-ins for the objects of real torch's profiler: events of a trace file in, a finished profile out.
 
-Kineto's objects exist only inside torch, and those of GPUs only where there is one. A trace file holds what they were written from.
+Kineto's objects exist only inside torch, and those of GPUs only where there is one. A trace file holds what
+they were written from.
 """
 
 from __future__ import annotations

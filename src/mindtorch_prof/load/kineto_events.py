@@ -104,7 +104,7 @@ class KinetoEvents:
         if not count or (otherwise is not None and not self.has(field)):
             return np.full(count, otherwise or 0, np.int64)
         with no_garbage_collection():
-            return np.fromiter(cast("Iterable[int]", self.values(field, rows)), np.int64, count)
+            return _integers(self.reader(field), self.events if rows is None else self.chosen(rows))
 
     @cached_property
     def _usual(self) -> tuple[dict[str, IntArray], dict[str, list[str]]]:
@@ -124,12 +124,11 @@ class KinetoEvents:
             for first in range(0, count, _TOGETHER):
                 part = self.events[first : first + _TOGETHER]
                 for name, method in read.items():
-                    values = map(method, part)
                     if name in tables:
-                        values = map(tables[name].__getitem__, values)
-                    columns[name][first : first + len(part)] = np.fromiter(
-                        cast("Iterable[int]", values), np.int64, len(part)
-                    )
+                        numbers = map(tables[name].__getitem__, map(method, part))
+                        columns[name][first : first + len(part)] = np.fromiter(numbers, np.int64, len(part))
+                    else:
+                        columns[name][first : first + len(part)] = _integers(method, part)
         return columns, {name: cast("list[str]", list(table)) for name, table in tables.items()}
 
     def _usual_texts(self, field: str) -> tuple[IntArray, list[str]]:
@@ -310,3 +309,12 @@ class KinetoEvents:
                     plain[number] = values
                 numbers[place] = number
         return numbers, [plain[n] if n in plain else marshal.loads(key) for n, key in enumerate(table)]  # noqa: S302
+
+
+def _integers(read: Reader, events: Sequence[KinetoEvent]) -> IntArray:
+    """A field of events as a column. torch's numbers have 64 bits and may be unsigned: they keep their bits."""
+    try:
+        return np.fromiter(cast("Iterable[int]", map(read, events)), np.int64, len(events))
+    except OverflowError:
+        values = [cast("int", read(event)) for event in events]
+        return np.array([v - 2**64 if v >= 2**63 else v for v in values], np.int64)

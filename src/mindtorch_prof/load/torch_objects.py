@@ -276,7 +276,7 @@ _COMPUTED: dict[str, Callable[[LiveLists, int], object]] = {
     "time_range": lambda live, row: live.family.interval(
         live.column("start_us")[row], live.column("end_us")[row]
     ),
-    "thread": lambda live, row: int(live.lists.thread[row]),
+    "thread": lambda live, row: int(live.lists.thread[row]) % 2**64,  # torch's numbers are unsigned
     "kernels": _kernels,
     "cpu_parent": _parent,
     "cpu_children": lambda live, row: [live.event(child) for child in live.lists.children_of(row)],

@@ -1,4 +1,4 @@
-"""Acceleration of real torch's profiler: the same objects and texts, undone exactly, refused where it was not checked."""
+"""Acceleration of real torch's profiler: the same objects and texts, undone exactly, refused if unchecked."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_leaving_puts_torch_s_own_method_back(monkeypatch: pytest.MonkeyPatch) -
     assert dict(vars(torch.autograd.profiler.profile)) == before
 
 
-# ---------------------------------------------------------------------------------------------------- real torch
+# ------------------------------------------------------------------------------------------------ real torch
 
 
 def recorded(torch: Any, **settings: Any) -> Any:

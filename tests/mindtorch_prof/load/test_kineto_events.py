@@ -51,6 +51,12 @@ def test_more_events_than_are_read_at_once_stay_in_order() -> None:
     assert kineto.names[0][:4].tolist() == [0, 1, 2, 0]
 
 
+def test_unsigned_numbers_keep_their_bits() -> None:
+    kineto = events(FakeEvent(start_thread_id=2**64 - 1, end_thread_id=2**64 - 1), FakeEvent())
+    assert kineto.thread.tolist() == [-1, 1]
+    assert not kineto.is_async.any()
+
+
 def test_lists_are_interned_by_value() -> None:
     numbers, values = events(*MIXED).interned(np.array([0, 6, 0]), "shapes", "concrete_inputs")
     assert numbers.tolist() == [0, 1, 0]

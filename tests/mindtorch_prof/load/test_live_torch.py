@@ -1,4 +1,4 @@
-"""Live recordings: profiles of real torch, and stand-ins made from trace files, give what the loaded file gives."""
+"""Live recordings: profiles of real torch, and stand-ins made from files, give what the loaded file gives."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_an_exported_live_recording_opens_as_the_same_trace(tmp_path: Path) -> N
     assert_same_trace(load(tmp_path / "out.json").trace, recording.trace)
 
 
-# ---------------------------------------------------------------------------------------------------- real torch
+# ------------------------------------------------------------------------------------------------ real torch
 
 
 def trained(torch: ModuleType, **settings: Any) -> Any:

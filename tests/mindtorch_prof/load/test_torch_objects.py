@@ -1,4 +1,4 @@
-"""Objects over the columns of a live recording: fields on demand, one object per event, copies that stand alone."""
+"""Objects over the columns of a live recording: fields on demand, one object per event, plain copies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def live() -> LiveLists:
             is_user_annotation=True,
             activity_type="user_annotation",
             scope=7,
-        ),  # fmt: skip
+        ),
         FakeEvent(
             name="aten::mm",
             start_ns=1_000,
@@ -38,7 +38,7 @@ def live() -> LiveLists:
             dtypes=["float", "float"],
             sequence_nr=5,
             flops=48,
-        ),  # fmt: skip
+        ),
         FakeEvent(
             name="aten::mm", start_ns=6_000, duration_ns=1_000, correlation_id=3, shapes=[[2, 2], [2, 2]]
         ),
