@@ -1,4 +1,4 @@
-"""The handler of finished recordings: files from a child process, whole, with step and rank in their names."""
+"""The handler of finished recordings: files from a child process, whole, named after step and rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch's rules on columns: beside a plain version of them, and beside torch's own code if it is installed."""
+"""torch's rules on columns: beside a plain version of them, and beside torch's own code."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_kernels_of_a_merged_child_are_its_parent_s() -> None:
     assert dict(zip(names, groups.device_us.tolist())) == {"aten::mm": 5.0, "lost": 7.0, "sgemm": 5.0}
 
 
-# ------------------------------------------------------------------------------------------------ torch's own code
+# -------------------------------------------------------------------------------- torch itself
 
 
 @pytest.mark.parametrize(
