@@ -316,7 +316,7 @@ def signal_number(name: str) -> int:
     number = getattr(signal, word if word.startswith("SIG") else f"SIG{word}", None)
     if not isinstance(number, signal.Signals):
         raise ValueError(f"{name!r} is no signal; expected a name such as USR2")
-    if number in (signal.SIGKILL, signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    if number.name in ("SIGKILL", "SIGSTOP", "SIGINT", "SIGTERM", "SIGHUP"):
         raise ValueError(
             f"{name!r} ends or stops a process; expected a signal that programs are free to use, such as USR2"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 import warnings
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mindtorch_prof import accelerate
+from mindtorch_prof import accelerate, from_torch
 from mindtorch_prof.live.acceleration import CHECKED_VERSIONS, AccelerationError
 
 
@@ -100,3 +101,63 @@ def test_answers_are_torch_s_own(
         assert isinstance(events, torch.autograd.profiler_util.EventList)
         assert isinstance(events[0], torch.autograd.profiler_util.FunctionEvent)
         assert answers() == theirs
+
+
+# programs of shared/parity beside the checkout, each with `build(torch)` and `run(torch, state)`
+PROGRAMS = (
+    "adamw_schedule annotations cnn cross_entropy_adam dataloader_steps elementwise indexing mlp_sgd products "
+    "recurrent reductions threads threads_all transformer_block"
+).split()
+
+
+@pytest.fixture(scope="session")
+def parity() -> Path:
+    for parent in Path(__file__).resolve().parents:
+        folder = parent / "shared" / "parity"
+        if folder.is_dir():
+            return folder
+    pytest.skip("NOT CHECKED: there is no folder shared/parity beside the checkout")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_of_others_give_torch_s_tables(
+    torch_reference: ModuleType, parity: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch: Any = torch_reference
+    if ".".join(torch.__version__.split(".")[:2]) not in CHECKED_VERSIONS:
+        pytest.skip(f"torch {torch.__version__} is not among the checked versions")
+    for folder in (parity, parity / "cases"):
+        monkeypatch.syspath_prepend(str(folder))
+    spec = importlib.util.spec_from_file_location("parity_case", parity / "cases" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    case: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(case)
+    compared: list[str] = []
+
+    def compare(prof: Any) -> None:
+        ways = ({}, {"group_by_input_shape": True})
+        theirs = [prof.key_averages(**how).table(row_limit=-1) for how in ways]
+        live = from_torch(prof)
+        assert [live.key_averages(**how).table(row_limit=-1) for how in ways] == theirs
+        prof.profiler._function_events = None
+        with accelerate():
+            assert [prof.key_averages(**how).table(row_limit=-1) for how in ways] == theirs
+        compared.extend(theirs)
+
+    config = {}
+    if getattr(case, "PROFILE_ALL_THREADS", False):
+        config["experimental_config"] = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+    settings = {"record_shapes": True, "profile_memory": True, "with_flops": True, **config}
+    plan = getattr(case, "SCHEDULE", None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        state = case.build(torch)
+        if plan is not None:
+            settings |= {"schedule": torch.profiler.schedule(**plan), "on_trace_ready": compare}
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], **settings) as prof:
+            case.run(torch, state, prof) if plan is not None else case.run(torch, state)
+        if plan is None:
+            compare(prof)
+    assert compared
+    assert all("Self CPU time total: " in table for table in compared)
