@@ -105,8 +105,8 @@ def test_answers_are_torch_s_own(
 
 # programs of shared/parity beside the checkout, each with `build(torch)` and `run(torch, state)`
 PROGRAMS = (
-    "adamw_schedule annotations cnn cross_entropy_adam dataloader_steps elementwise indexing mlp_sgd products "
-    "recurrent reductions threads threads_all transformer_block"
+    "adamw_schedule annotations cnn cross_entropy_adam dataloader_steps elementwise indexing mlp_sgd "
+    "products recurrent reductions threads threads_all transformer_block"
 ).split()
 
 
