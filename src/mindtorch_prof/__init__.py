@@ -1,8 +1,9 @@
 """The trace engine: opens traces of torch's profiler, live or from files, and answers questions about them.
 
-Needs neither torch nor `mindtorch_v2`. `load` opens a trace, `recording` takes a stopped profile; what they give has the analyses as methods:
-`summary()`, `doctor()`, `advise()`, `diff(other)`, `check(baseline)`, `report(path)`, `query(sql)`. `fleet` compares the ranks of a job;
-`slice_trace` and `merge_traces` work on files. `main` is the command line `mindtorch-prof`.
+Needs neither torch nor `mindtorch_v2`. `load` opens a trace, `from_torch` takes a live profile of real torch, `recording` one of `mindtorch_v2`;
+what they give has the analyses as methods: `summary()`, `doctor()`, `advise()`, `device()`, `diff(other)`, `check(baseline)`, `report(path)`,
+`query(sql)`. `accelerate` lets torch's own profiler objects answer from the engine, `trace_handler` is a callback for them. `fleet` compares the
+ranks of a job; `slice_trace` and `merge_traces` work on files. `main` is the command line `mindtorch-prof`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .fleet import fleet
-from .load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError, load
+from .live import accelerate, trace_handler
+from .load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError, from_torch, load
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -29,12 +31,15 @@ __all__ = [
     "Selection",
     "TraceError",
     "__version__",
+    "accelerate",
     "fleet",
+    "from_torch",
     "load",
     "main",
     "merge_traces",
     "recording",
     "slice_trace",
+    "trace_handler",
 ]
 
 # imported when they are first used: whoever only opens a trace does not wait for them

@@ -99,7 +99,7 @@ def averages(
         parts.append(by_stack[rows])
     if by_overload:
         parts.append(trace.name[rows].astype(np.int64))
-    number, first = _number(parts)
+    number, first = dense_numbers(parts)
     order = np.lexsort(
         (first, trace.start_ns[rows][first])
     )  # of events that start together the outer one comes first
@@ -158,7 +158,7 @@ def spread_of(times: FloatArray) -> Spread:
     return Spread(float(times.min()), p50, p95, float(times.max()), float(times.std()), float(times[0]))
 
 
-def _number(parts: list[IntArray]) -> tuple[IntArray, IntArray]:
+def dense_numbers(parts: list[IntArray]) -> tuple[IntArray, IntArray]:
     """Columns as keys: a number for each row, equal where all columns are, and the first row of each number."""
     combined = parts[0]
     for part in parts[1:]:

@@ -12,16 +12,14 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from . import core
 from .commands._common import CommandError
 from .commands._parser import HelpFormatter, Parser
+from .commands._plugins import plugins
 from .text_tables import show_everything
 from .version import __version__
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 __all__ = ["Command", "CommandError", "main", "make_parser"]
 
@@ -56,18 +54,8 @@ _COMMANDS: tuple[str, ...] = (
     "query",
     "explain",
     "report",
+    "run",
 )
-
-
-# The group of entry points by which installed packages add sub-commands: name = a module with the members of `Command`.
-_PLUGINS = "mindtorch_prof.commands"
-
-
-def plugins() -> dict[str, EntryPoint]:
-    """Sub-commands of other packages, by name."""
-    from importlib.metadata import entry_points  # reads the metadata of every installed package
-
-    return {each.name: each for each in entry_points(group=_PLUGINS)}
 
 
 def commands(names: Sequence[str] = ()) -> dict[str, Command]:
@@ -76,8 +64,8 @@ def commands(names: Sequence[str] = ()) -> dict[str, Command]:
         return {name: _own_command(name) for name in names}
     modules: dict[str, Command] = {}
     for name, entry_point in plugins().items():
-        if names and name not in names:
-            continue
+        if (names and name not in names) or name in _COMMANDS:
+            continue  # `run` finds the library's part by its entry point itself
         try:
             modules[name] = entry_point.load()
         except ImportError:  # the engine's own commands work even if another package is broken

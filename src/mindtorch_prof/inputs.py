@@ -125,7 +125,7 @@ class Inputs:
     @cached_property
     def concrete(self) -> list[str]:
         """Numbers and lists of numbers as torch's C++ prints them; "" for everything else."""
-        return [_printed(argument) for argument in self.arguments]
+        return [printed_value(argument) for argument in self.arguments]
 
     @cached_property
     def types(self) -> list[str]:
@@ -281,7 +281,8 @@ def _type(argument: Argument) -> str:
     return "ScalarList" if isinstance(argument, tuple) else ""
 
 
-def _printed(value: Argument) -> str:
+def printed_value(value: Argument) -> str:
+    """A value as torch prints it in trace files; "" for what it does not print."""
     if isinstance(value, (bool, int)):
         return str(value)
     if isinstance(value, float):
@@ -291,7 +292,7 @@ def _printed(value: Argument) -> str:
     if value.__class__ is tuple or isinstance(value, TensorList):
         items: tuple[Argument, ...] = value
         if len(items) <= _LONGEST_LIST and all(isinstance(item, (bool, int, float)) for item in items):
-            return "[" + ", ".join(map(_printed, items)) + "]"
+            return "[" + ", ".join(map(printed_value, items)) + "]"
     return ""
 
 

@@ -106,7 +106,7 @@ def contained(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntAr
 def tree(trace: Trace) -> Tree:
     """Compute the nesting of a trace, thread by thread. Synthetic events take no part in it: they stand inside recorded ones."""
     if trace.synthetic is None:
-        parent, depth, claimed = _nesting(trace.thread, trace.start_ns, trace.end_ns)
+        parent, depth, claimed = nesting(trace.thread, trace.start_ns, trace.end_ns)
     else:
         recorded = np.flatnonzero(trace.synthetic == 0)
         parent, depth, claimed = (
@@ -114,7 +114,7 @@ def tree(trace: Trace) -> Tree:
             np.abs(trace.synthetic).astype(np.int64),
             0 * trace.start_ns,
         )
-        inner, depth[recorded], claimed[recorded] = _nesting(
+        inner, depth[recorded], claimed[recorded] = nesting(
             trace.thread[recorded], trace.start_ns[recorded], trace.end_ns[recorded]
         )
         parent[recorded] = np.where(inner < 0, -1, recorded[inner])
@@ -131,7 +131,7 @@ def tree(trace: Trace) -> Tree:
     )
 
 
-def _nesting(thread: IntArray, start_ns: IntArray, end_ns: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def nesting(thread: IntArray, start_ns: IntArray, end_ns: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Parents, depths and claimed times of events that are sorted by (thread, start, longest first)."""
     parent, depth = np.full(len(thread), -1, np.int64), np.zeros(len(thread), np.int64)
     claimed = end_ns - start_ns

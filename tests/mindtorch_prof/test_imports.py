@@ -39,7 +39,8 @@ LEVELS = (
     ("averages", "call_paths", "python_rows", "forward_backward", "synthetic_rows"),
     ("torch_api", "analysis", "export"),
     ("load", "rewrite"),
-    ("fleet",),
+    ("fleet", "live"),
+    ("integrations", "pytest_plugin"),
     ("commands",),
     ("cli", "__init__", "__main__"),
 )
@@ -81,6 +82,7 @@ COMMANDS = [
     "query {0} --tables",
     "explain",
     "report {0} -o report.html",
+    "run --help",
     "--help",
 ]
 

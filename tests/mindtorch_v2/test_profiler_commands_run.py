@@ -87,7 +87,7 @@ PROGRAMS: dict[str, tuple[tuple[str, ...], str, tuple[str, ...]]] = {
         """,
         (),
     ),
-    "unwritable": (("--quiet", "-o", "no/such/folder/out.json"), WORK + "sys.exit(3)", ()),
+    "unwritable": (("--quiet", "-o", "no/such/folder/out.json"), "print('started')\n" + WORK, ()),
 }
 
 
@@ -107,7 +107,7 @@ class Done:
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "mindtorch_prof", "run", *arguments],
+        [sys.executable, "-m", "mindtorch_prof", "run", "--torch", "mindtorch", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         stdout=subprocess.PIPE,
@@ -144,7 +144,8 @@ def test_a_program_that_runs_to_its_end_gives_table_and_trace(done: Results) -> 
     assert ended.code == 0
     assert "aten::add" in ended.out
     assert "Self CPU time total: " in ended.out
-    assert ended.err == f"mindtorch-prof: the trace is in {ended.folder / 'out.json'}\n"
+    where = f"the trace is in {ended.folder / 'out.json'}"
+    assert ended.err == f"mindtorch-prof: {where}; open it with: mindtorch-prof report out.json\n"
     assert "aten::add" in ended.ops()
 
 
@@ -296,6 +297,7 @@ def test_children_of_a_program_import_torch_and_leave_the_trace_alone(done: Resu
     assert ended.err.count("the trace is in") == 1
 
 
-def test_a_trace_that_cannot_be_written_is_told_and_the_exit_code_kept(done: Results) -> None:
-    assert done("unwritable").code == 3
-    assert "cannot be written" in done("unwritable").err
+def test_a_folder_that_is_not_there_is_told_before_the_program_starts(done: Results) -> None:
+    assert done("unwritable").code == 2
+    assert "cannot be written: there is no folder" in done("unwritable").err
+    assert "started" not in done("unwritable").out

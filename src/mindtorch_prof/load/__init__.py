@@ -1,4 +1,5 @@
-"""Opening traces: `load`. A file in, a `Loaded` out, which answers what a live profile answers. Imports no tensor code."""
+"""Opening traces: `load` for files, `from_torch` for live profiles of real torch. A `Loaded` out, which answers what a live profile
+answers. Imports no tensor code."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from .byte_source import PathOrFile, Progress
     from .open_trace import Loaded
 
-__all__ = ["BrokenTraceError", "NotATraceError", "RefusedTraceError", "TraceError", "load"]
+__all__ = ["BrokenTraceError", "NotATraceError", "RefusedTraceError", "TraceError", "from_torch", "load"]
 
 
 def load(
@@ -38,3 +39,16 @@ def load(
     from .open_trace import opened
 
     return opened(file, strict, progress, python_functions, Limits(max_bytes, max_ratio, max_event_bytes))
+
+
+def from_torch(prof: object) -> Loaded:
+    """A finished profile of real torch as a recording of this package: tables, analyses, exports and reports, without a file between.
+
+    prof: a `torch.profiler.profile` or `torch.autograd.profiler.profile` that was stopped; inside `on_trace_ready`, the profile
+        that the handler is given. Only the last cycle of a schedule is in it, as torch keeps only that.
+    Lists and tables equal torch's own. Where its events cannot be read (`trace_only`, or a torch whose private names have moved), the
+    trace is saved to a temporary file and loaded; a warning says so.
+    """
+    from .live_torch import recording_of
+
+    return recording_of(prof)

@@ -215,6 +215,11 @@ class ColumnBuilder:
         self.out_of_range = 0  # rows that were left out as their times are beyond all clocks
         self.coarse = True  # whether all times are whole microseconds, or as far from 0 as the epoch
 
+    @property
+    def types(self) -> dict[str, npt.DTypeLike]:
+        """The columns and the types of their values."""
+        return self._types
+
     def add(self, lists: Lists, **constants: int) -> None:
         """Add rows: columns as lists, and columns that have one value for all rows."""
         count = len(lists["start"])

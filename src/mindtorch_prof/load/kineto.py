@@ -77,6 +77,13 @@ def built(top: JSONObject, collector: Collector, source: str, health: Health) ->
     return _with_health(builder.trace(), builder, health)
 
 
+def trace_of_columns(top: JSONObject, collector: Collector) -> tuple[Trace, Table]:
+    """The Trace of columns that come from no file; and the columns of its host events, in the order of its rows."""
+    builder = _Builder(top, collector, "")
+    trace = builder.trace()
+    return _with_health(trace, builder, Health()), builder.host
+
+
 class _Builder:
     """The steps from collected columns to a Trace; each needs those before it."""
 
@@ -99,7 +106,7 @@ class _Builder:
         if hidden.any():
             host = _chosen(host, ~hidden)
         self.identity = self._identities(host, frames, memory)
-        host = self._in_order(host)
+        host = self.host = self._in_order(host)
         thread = self.identity[host["thread"]]
         start, end = host["start"], host["start"] + host["length"]
         recorded: BoolArray = host["synthetic"] == 0

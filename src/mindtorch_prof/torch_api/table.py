@@ -4,7 +4,7 @@ fit each other. Nothing is written into the events."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..number_formats import format_memory, format_share, format_time, format_time_in
@@ -46,15 +46,16 @@ def table(
     """A list of events or averages as torch prints it, with `note` as its last line."""
     if not events:
         return ""
-    rows = _sorted(events, sort_by)
+    in_order = rows = _sorted(events, sort_by)
     if top_level_events_only:
         rows = [e for e in rows if e.cpu_parent is None]
     if row_limit >= 0:
         rows = rows[:row_limit]
     time = format_time if time_unit is None else lambda us: format_time_in(us, time_unit)
-    cpu_us = sum(e.self_cpu_time_total for e in events)
+    # floats are added in torch's order, so that sums round as its do
+    cpu_us = _added(e.self_cpu_time_total for e in in_order)
     device = _device(events)
-    device_us = _device_total(events) if device else 0
+    device_us = _device_total(in_order) if device else 0
 
     name_width = max(len(e.key or "") for e in events) + 4
     if max_name_column_width is not None:
@@ -123,9 +124,17 @@ def _device(events: Sequence[EventOrAverage]) -> str:
     return next((e.use_device for e in events if e.use_device), "").upper()
 
 
+def _added(values: Iterable[float]) -> float:
+    """A sum of floats, one by one: sum() of Python 3.12 compensates for rounding."""
+    total: float = 0
+    for value in values:
+        total += value
+    return total
+
+
 def _device_total(events: Sequence[EventOrAverage]) -> float:
     """Time of kernels: annotations repeat the time of the kernels in them, ops that of the kernels they launch."""
-    return sum(
+    return _added(
         e.self_device_time_total
         for e in events
         if (e.device_type == DeviceType.CPU and e.is_legacy)
