@@ -81,6 +81,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the breakdown."""
+    from ..analysis.device_answer import device_rows
     from ..analysis.device_breakdown import device_breakdown
     from ..analysis.device_kernels import device_kernels
     from ..analysis.graph_capture import apply_match, match_capture
@@ -96,7 +97,6 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "csv":
         _print_csv(devices)
         return 0
-    parts = list(zip(devices, device_kernels(trace), idle_causes(trace)))
     if options.format == "json":
         about: dict[str, object] = {"file": options.file}
         if match is not None:
@@ -107,9 +107,10 @@ def run(options: argparse.Namespace) -> int:
                     for key in ("replays", "graphs", "kernels", "matched", "unnamed", "refused", "without_op")
                 },
             }
-        about["devices"] = [_as_dict(trace, *each, options.top) for each in parts]
+        about["devices"] = device_rows(trace, options.top)
         _common.print_json(about)
         return 0
+    parts = list(zip(devices, device_kernels(trace), idle_causes(trace)))
     if not parts:
         print("No work of a device in this trace.")
     for each in parts:
@@ -117,21 +118,6 @@ def run(options: argparse.Namespace) -> int:
     if match is not None:
         print(f"\n{_common.plain(match.sentence())}")
     return 0
-
-
-def _as_dict(
-    trace: Trace, times: DeviceBreakdown, kernels: DeviceKernels, idle: DeviceIdle, top: int
-) -> dict[str, object]:
-    some = slice(top or None)
-    device = trace.device
-    return {
-        **times.to_dict(),
-        "kernels_by_type": [row.to_dict("type") for row in kernels.by_type],
-        "kernels_by_op": [row.to_dict("op") for row in kernels.by_op[some]],
-        "kernels": [row.to_dict("name") for row in kernels.by_name[some]],
-        "copies": [row.to_dict() for row in kernels.copies],
-        "idle": idle.to_dict(device.names, device.name, trace.window_ns[0], top),
-    }
 
 
 def _print_csv(devices: Sequence[DeviceBreakdown]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         SummaryAnswer,
     )
     from ..analysis.baseline import Baseline
+    from ..analysis.device_answer import DeviceAnswer
     from ..analysis.recording import Recording
     from ..torch_api.results import Results
 
@@ -50,6 +51,12 @@ class LibraryCalls:
         from ..analysis.answers import AdviceAnswer
 
         return AdviceAnswer(advise(self, least_share), _file(self))
+
+    def device(self, *, top: int = 10) -> DeviceAnswer:
+        """What each device did with its time, per step and stream, and why it was idle; top: rows of each table, 0: all."""
+        from ..analysis.device_answer import DeviceAnswer
+
+        return DeviceAnswer(self._results.trace, top)
 
     def diff(
         self,

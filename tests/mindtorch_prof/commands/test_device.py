@@ -27,7 +27,7 @@ def test_the_tables_show_parts_that_add_up(gpu: str, printed: Printed) -> None:
     assert "span" in text
     for title in ("Streams", "Idle time by cause", "Kernels by type", "Kernels by op", "Copies"):
         assert f"\n{title}" in text
-    assert "busy time belongs to" in text
+    assert "device work belongs to" in text
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -60,7 +60,7 @@ def test_a_trace_without_a_device_says_so(tmp_path: Path, printed: Printed) -> N
 def test_capture_says_how_many_kernels_matched(ecosystem: Path, printed: Printed) -> None:
     folder = ecosystem / "graphs/vllm_piecewise"
     replay = str(folder / "graph_execution.json.gz")
-    assert "96.0% of the busy time belongs to no op" in printed("device", replay)
+    assert "96.0% of the device work belongs to no op" in printed("device", replay)
     words = ("device", replay, "--capture", str(folder / "graph_capture.json.gz"))
     assert "361 of 361 kernels of 25 graph replays are attributed" in printed(*words)
     data = json.loads(printed(*words, "--format", "json"))
