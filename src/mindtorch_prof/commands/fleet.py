@@ -18,19 +18,17 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..number_formats import format_time
-from ._common import CommandError, add_output, plain, print_json, print_rows, progress, writing
+from ._common import CommandError, add_output, plain, print_json, print_rows, progress, say, writing
 from ._options import share
 
 if TYPE_CHECKING:
     from ..fleet.report import FleetReport, Row
 
 _CONDITION = re.compile(r"(straggler|missing|(skew|exposed)>([0-9.]+%?))$")
-_WIDTH = 80
 
 RANK_KEYS = ("rank", "steps", "step_us", "own_us", "exposed_us", "idle_us", "wait_us", "last_in")
 RANK_TITLES = {
@@ -141,14 +139,19 @@ def read_job(options: argparse.Namespace) -> FleetReport:
     if not len(report.job):
         reasons = [f"{each.file}: {each.reason}" for each in report.missing[:3]]
         more = "" if len(report.missing) <= 3 else f" (and {len(report.missing) - 3} more)"
-        raise CommandError(plain(f"no trace could be read: {'; '.join(reasons) or 'no files'}{more}"))
+        alone = len(report.missing) == 1
+        raise CommandError(
+            plain(
+                reasons[0] if alone else f"no trace could be read: {'; '.join(reasons) or 'no files'}{more}"
+            )
+        )
     return report
 
 
 def print_sentences(report: FleetReport) -> None:
     """The verdict and the findings, as paragraphs."""
     for text in (report.verdict.sentence, *(each.sentence for each in report.findings)):
-        _print_paragraph(text)
+        say(text)
 
 
 def print_ranks(report: FleetReport, format: str, top: int) -> None:
@@ -165,7 +168,7 @@ def print_ranks(report: FleetReport, format: str, top: int) -> None:
     ]
     print_rows(shown, format, keys=keys, units=RANK_UNITS, titles=RANK_TITLES)
     if len(rows) > len(shown):
-        print(f"{len(rows) - len(shown):,} more ranks, which wait longer (--top 0 shows all)")
+        say(f"{len(rows) - len(shown):,} more ranks, which wait longer (--top 0 shows all)")
 
 
 def _by_wait(row: Row) -> float:
@@ -180,11 +183,11 @@ def print_notes(report: FleetReport, most: int = 10) -> None:
         for each in report.missing
     ]
     for text in missing[:most]:
-        print(f"missing: {plain(text)}")
+        say(f"missing: {text}")
     if len(missing) > most:
-        print(f"missing: {len(missing) - most:,} more (--format json lists all)")
+        say(f"missing: {len(missing) - most:,} more (--format json lists all)")
     for note in report.notes:
-        _print_paragraph(f"note: {note}")
+        say(f"note: {note}")
 
 
 def _print_text(report: FleetReport, options: argparse.Namespace) -> None:
@@ -197,7 +200,7 @@ def _print_text(report: FleetReport, options: argparse.Namespace) -> None:
     print()
     print_notes(report)
     if options.output:
-        print(f"The page is in {plain(options.output)}.")
+        say(f"The page is in {options.output}.")
 
 
 def _print_collectives(report: FleetReport, options: argparse.Namespace) -> None:
@@ -205,7 +208,7 @@ def _print_collectives(report: FleetReport, options: argparse.Namespace) -> None
     if not rows:
         return
     matched = " and ".join(report.collectives.matched_by)
-    print(f"\nCollectives, matched by {matched}; medians. Skew: {report.skew_share:.0%} of the step")
+    say(f"\nCollectives, matched by {matched}; medians. Skew: {report.skew_share:.0%} of the step")
     print_rows(
         rows,
         options.format,
@@ -229,7 +232,7 @@ def _print_what_if(report: FleetReport, options: argparse.Namespace) -> None:
     if what_if is None:
         return
     print()
-    _print_paragraph(
+    say(
         f"If every op took its median over ranks, a step would take {format_time(what_if.ideal_step_us)}"
         f" instead of {format_time(what_if.step_us)}."
     )
@@ -254,21 +257,17 @@ def _print_what_if(report: FleetReport, options: argparse.Namespace) -> None:
 
 def _print_clocks(report: FleetReport) -> None:
     if not report.clocks.known:
-        print("\nClocks: not comparable, there are too few collectives that synchronise.")
+        say("\nClocks: not comparable, there are too few collectives that synchronise.")
         return
     rows = report.clock_rows()
     offsets = [abs(row["offset_us"]) for row in rows if isinstance(row["offset_us"], float)]
     residuals = [row["residual_us"] for row in rows if isinstance(row["residual_us"], float)]
     drifts = [abs(row["drift_ppm"]) for row in rows if isinstance(row["drift_ppm"], float)]
     print()
-    _print_paragraph(
+    say(
         f"Clocks: up to {format_time(max(offsets))} apart, drift up to {max(drifts):.1f} ppm;"
         f" after correction ends differ by {format_time(max(residuals))} or less."
     )
-
-
-def _print_paragraph(text: str) -> None:
-    print(textwrap.fill(plain(text), _WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
 # ---------------------------------------------------------------------------------------------------- options

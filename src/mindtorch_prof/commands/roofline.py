@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _TOP = 20  # rows of a table
 _UNEXPLAINED = 5  # rows below it
-_SHOWN = ("own_kernel_us", "tflops", "tbps", "bound", "share_of_peak", "count", "op")
+_SHOWN = ("own_kernel_us", "tflops", "tbps", "bound", "share_of_peak", "count", "op", "shapes")
 _TITLES = {
     "own_kernel_us": "Kernels",
     "tflops": "TFLOP/s",
@@ -31,9 +31,17 @@ _TITLES = {
     "bound": "Bound",
     "share_of_peak": "Of peak",
     "count": "Calls",
-    "op": "Op, dtype, shapes",
+    "op": "Op, dtype",
+    "shapes": "Shapes",
 }
-_UNITS = {"own_kernel_us": "us", "tflops": "rate", "tbps": "number", "count": "count", "op": "text"}
+_UNITS = {
+    "own_kernel_us": "us",
+    "tflops": "rate",
+    "tbps": "number",
+    "count": "count",
+    "op": "text",
+    "shapes": "text",
+}
 _SHORT = {
     "float64": "f64",
     "float32": "f32",
@@ -110,6 +118,8 @@ def _print(result: Roofline, options: argparse.Namespace) -> None:
             keys=_SHOWN,
             units=_UNITS,
             titles=_TITLES,
+            names=("op",),
+            least_important=("count", "share_of_peak", "tbps", "shapes"),
         )
         if len(shown) < len(rows):
             _common.say(f"... and {len(rows) - len(shown):,} more rows (--top 0 shows all)")
@@ -124,7 +134,8 @@ def _cells(row: Row, whole: bool) -> dict[str, object]:
         "own_kernel_us": row.kernel_us if whole else row.own_kernel_us,
         "tflops": "" if not row.tflops else f"{row.tflops:.1f}" if row.tflops >= 10 else f"{row.tflops:.3f}",
         "share_of_peak": "" if row.share_of_peak is None else f"{row.share_of_peak:.1%}",
-        "op": " ".join([row.name, *_types(row), *_shapes(row)]),
+        "op": " ".join([row.name, *_types(row)]),
+        "shapes": " ".join(_shapes(row)),
     }
 
 

@@ -14,7 +14,8 @@ example:
   mindtorch-prof run --steps 5-10 --record-shapes -o train.json.gz train.py
   mindtorch-prof run --steps 10-12 --every 1000 -m package.train --epochs 2
   mindtorch-prof run --on-signal USR2 --seconds 20 serve.py
-  torchrun --nproc-per-node 4 -m mindtorch_prof run --rank-from-env train.py
+  torchrun --nproc-per-node 4 -m mindtorch_prof run \\
+    --rank-from-env train.py
 """
 
 from __future__ import annotations

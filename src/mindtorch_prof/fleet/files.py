@@ -8,10 +8,11 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
+from ..load.formats import ENDINGS, is_trace
 from .sketch import Missing
 
-_SUFFIXES = (".json", ".json.gz", ".sqlite", ".sqlite.gz")
 _LIST = "@"  # before the name of a file that lists files
 
 
@@ -86,7 +87,7 @@ def _in_folder(folder: str) -> Iterator[str]:
             yield path
         elif os.path.isdir(path):
             yield from _in_folder(path)
-        elif name.endswith(_SUFFIXES):
+        elif name.endswith(ENDINGS) and is_trace(Path(path)):
             yield path
 
 

@@ -113,7 +113,13 @@ class FleetReport:
         rows = []
         in_steps = {rank.place: place for place, rank in enumerate(self.job.with_steps)}
         took_part = np.bincount(self.collectives.rank, minlength=len(self.job))
-        names = ("computation_ns", "exposed_communication_ns", "exposed_copy_ns", "idle_ns")
+        names = (
+            "computation_ns",
+            "communication_ns",
+            "exposed_communication_ns",
+            "exposed_copy_ns",
+            "idle_ns",
+        )
         columns = {
             name: self.job.by_step([r.device_column(name) for r in self.job.with_steps]) for name in names
         }
@@ -140,6 +146,9 @@ class FleetReport:
                     "own_us": median(own),
                     "waiting_us": median(waiting),
                     "computation_us": median(columns["computation_ns"]),
+                    "communication_us": median(columns["communication_ns"])
+                    if rank.has_device
+                    else median(waiting),
                     "exposed_us": median(columns["exposed_communication_ns"])
                     if rank.has_device
                     else median(waiting),

@@ -1,7 +1,7 @@
 """Whether ranks are of one job: the facts of each in; one sentence that says why they cannot be, or nothing, out.
 
-Ranks are compared with each other only if their files may be of one job: one world size and backend, each rank once, the same process
-groups and collectives, and recordings of one time. What a file does not say is no reason.
+Ranks are compared with each other only if their files may be of one job: one world size and backend, collectives in common, and
+recordings of one time. What a file does not say is no reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ class JobFacts:
     file: str
     world_size: int | None
     backend: str
-    groups: frozenset[str]  # process groups and their ranks; empty: not known
     collectives: frozenset[str]  # types of the rank's collectives; empty: it has none
     window_ns: tuple[int, int] | None  # first start and last end since 1970; None: not known
 
@@ -33,18 +32,11 @@ def job_facts(rank: JobRank) -> JobFacts:
     """The facts of a rank: of its first file, but for the time, which is from the first to the last of its files."""
     first, last = rank.sketches[0], rank.sketches[-1]
     known = [collectives for each in rank.sketches if len(collectives := each.collectives)]
-    groups = {
-        f"{name}: {members}"
-        for collectives in known
-        for name, members in zip(collectives.groups, collectives.members)
-        if members
-    }
     is_since_epoch = first.base_ns > _EPOCH_NS
     return JobFacts(
         os.path.basename(first.file),
         first.world_size,
         first.backend,
-        frozenset(groups),
         frozenset(kind for collectives in known for kind in collectives.types),
         (first.base_ns, last.base_ns + last.length_ns) if is_since_epoch else None,
     )
@@ -65,8 +57,6 @@ def _difference(one: JobFacts, other: JobFacts) -> str:
         return f"the world sizes of {names} are {one.world_size} and {other.world_size}"
     if one.backend and other.backend and one.backend != other.backend:
         return f"the backends of {names} are {one.backend} and {other.backend}"
-    if one.groups and other.groups and not one.groups & other.groups:
-        return f"{names} have no process group in common"
     if one.window_ns and other.window_ns:
         apart = max(one.window_ns[0], other.window_ns[0]) - min(one.window_ns[1], other.window_ns[1])
         if apart > _APART_NS:

@@ -20,7 +20,7 @@ from .native import MAGIC as NATIVE_MAGIC
 from .nsys import is_nsys
 from .sqlite_tables import MAGIC, SqliteTables, opened_tables
 
-_ENDINGS = (".json", ".json.gz", ".sqlite", ".sqlite.gz", ".db", ".db.gz", SUFFIX)
+ENDINGS = (".json", ".json.gz", ".sqlite", ".sqlite.gz", ".db", ".db.gz", SUFFIX)
 _CAPTURES = ("ascend_*profiler*.db", "trace_view.json", "trace_view.json.gz")
 _LISTED = 8  # traces that an error names
 
@@ -71,7 +71,7 @@ def _traces_directly_in(folder: Path) -> list[Path]:
             capture = _capture_file(entry)
             if capture is not None:
                 traces.append(capture)
-        elif entry.name.endswith(_ENDINGS) and _is_trace(entry):
+        elif entry.name.endswith(ENDINGS) and is_trace(entry):
             traces.append(entry)
     return traces
 
@@ -120,7 +120,7 @@ def _capture_file(folder: Path) -> Path | None:
     return None
 
 
-def _is_trace(path: Path) -> bool:
+def is_trace(path: Path) -> bool:
     """Whether a file looks like a trace."""
     try:
         with Source(path, Limits()) as source:

@@ -72,15 +72,7 @@ def read_native(path: str) -> NativeFile:
         trace = reader.value(header.trace)
     except NotATraceError:
         raise
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        IndexError,
-        AttributeError,
-        RecursionError,
-        SyntaxError,
-    ) as error:
+    except Exception as error:  # also whatever NumPy's parser of headers raises
         raise BrokenTraceError(f"{path}: damaged ({type(error).__name__}: {error})") from error
     if not isinstance(trace, Trace):
         raise BrokenTraceError(f"{path}: damaged (its header describes no trace)")

@@ -77,7 +77,7 @@ def test_ranks_and_merge_take_a_folder_of_several_traces(
         info = json.loads((folder / "profiler_info_6.json").read_text())
         (folder / "profiler_info_6.json").write_text(json.dumps({**info, "rank_id": rank}))
     assert cli.main(["ranks", str(tmp_path), "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = json.loads(capsys.readouterr().out)["ranks"]
     assert [row["rank"] for row in rows] == [0, 1]
     assert [row["communication_us"] for row in rows] == [captures.COMMUNICATION_US] * 2
     assert cli.main(["merge", str(tmp_path), "-o", str(tmp_path / "all.json")]) == 0
@@ -113,7 +113,7 @@ def test_ranks_of_a_real_job_communicate_as_long_as_their_own_tables_say(
     ecosystem: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["ranks", str(ecosystem / "ascend" / "text_level1"), "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
+    rows = json.loads(capsys.readouterr().out)["ranks"]
     assert [(row["rank"], row["communication_us"]) for row in rows] == [
         (0, pytest.approx(105_991.878, abs=0.01)),
         (1, pytest.approx(100_375.286, abs=0.01)),

@@ -13,13 +13,13 @@ from mindtorch_prof import fleet
 from mindtorch_prof.fleet.same_job import JobFacts, unrelated
 
 NOW = 1_790_000_000 * 10**9
-FIRST = JobFacts("a", 2, "nccl", frozenset({"0: [0, 1]"}), frozenset({"nccl:all_reduce"}), (NOW, NOW + 10**9))
+FIRST = JobFacts("a", 2, "nccl", frozenset({"nccl:all_reduce"}), (NOW, NOW + 10**9))
 SECOND = replace(FIRST, file="b")
 
 
 def test_ranks_of_one_job_are_not_unrelated() -> None:
     assert unrelated([FIRST, SECOND]) == ""
-    nothing_known = JobFacts("c", None, "", frozenset(), frozenset(), None)
+    nothing_known = JobFacts("c", None, "", frozenset(), None)
     assert unrelated([nothing_known, replace(nothing_known, file="d")]) == ""
 
 
@@ -28,7 +28,6 @@ def test_ranks_of_one_job_are_not_unrelated() -> None:
     [
         (replace(SECOND, world_size=8), "the world sizes of a and b are 2 and 8"),
         (replace(SECOND, backend="gloo"), "the backends of a and b are nccl and gloo"),
-        (replace(SECOND, groups=frozenset({"0: [4, 5]"})), "a and b have no process group in common"),
         (
             replace(SECOND, world_size=None, collectives=frozenset({"gloo:broadcast"})),
             "a and b have no collective in common (nccl:all_reduce in one, gloo:broadcast in the other)",

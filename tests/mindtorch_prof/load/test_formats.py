@@ -70,7 +70,7 @@ def test_a_folder_with_several_traces_is_refused_with_their_names(tmp_path: Path
 
 
 def test_a_folder_without_a_trace_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NotATraceError, match="a folder without a trace"):
+    with pytest.raises(NotATraceError, match="a folder without traces"):
         load(tmp_path)
 
 

@@ -1,0 +1,117 @@
+"""Tests of mindtorch_prof.load.native: a trace saved and opened again is the same trace."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fact_files import FACTS
+from hypothesis import given, settings
+from trace_strategies import nested_traces
+
+from mindtorch_prof import BrokenTraceError, NotATraceError, load
+from mindtorch_prof.inputs import Inputs
+from mindtorch_prof.load.native import read_native
+from mindtorch_prof.trace import Trace
+
+TRACE = FACTS / "torch_trace.json.gz"
+
+
+def assert_same(one: Any, other: Any, where: str) -> None:
+    """Compare field by field, to the type of each column."""
+    if dataclasses.is_dataclass(one):
+        assert type(one) is type(other), where
+        for field in dataclasses.fields(one):
+            assert_same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
+    elif isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype, where
+        np.testing.assert_array_equal(one, other, err_msg=where)
+    elif isinstance(one, Inputs):
+        for name in (
+            "arguments",
+            "concrete",
+            "types",
+            "strides",
+            "dims",
+            "values",
+            "tensor_slots",
+            "keywords",
+        ):
+            assert repr(getattr(one, name)) == repr(getattr(other, name)), f"{where}.{name}"
+    elif isinstance(one, Sequence) and not isinstance(one, str):
+        assert len(one) == len(other), where
+        for place, (left, right) in enumerate(zip(one, other)):
+            assert_same(left, right, f"{where}[{place}]")
+    else:
+        assert one == other, where
+
+
+@pytest.mark.parametrize("name", ["h100_qwen", "v100_resnet50", "mi300", "torch213_cpu_train_all_on", ""])
+def test_a_real_trace_is_the_same_after_saving(
+    name: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    path = TRACE
+    if name:
+        (path,) = (request.getfixturevalue("ecosystem") / "traces").glob(f"{name}*")
+    loaded = load(path)
+    loaded.save(tmp_path / "t.mtrace")
+    again = load(tmp_path / "t.mtrace")
+    assert_same(loaded.trace, again.trace, "trace")
+    assert again.key_averages().table() == loaded.key_averages().table()
+
+
+@settings(deadline=None, max_examples=30)
+@given(trace=nested_traces())
+def test_any_trace_is_the_same_after_saving(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("saved") / "t.mtrace"
+    trace.save(path)
+    assert_same(trace, read_native(str(path)).trace, "trace")
+
+
+def test_columns_are_mapped_and_begin_at_multiples_of_64(tmp_path: Path) -> None:
+    load(TRACE).save(tmp_path / "t.mtrace")
+    trace = read_native(str(tmp_path / "t.mtrace")).trace
+    for column in (trace.start_ns, trace.name, trace.thread):
+        assert not column.flags.owndata
+        assert column.ctypes.data % 64 == 0
+
+
+def test_equal_traces_give_equal_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        load(TRACE).save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_another_archive_is_no_trace(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("data.pkl", b"")
+    with pytest.raises(NotATraceError, match="not a trace"):
+        load(tmp_path / "x.zip")
+
+
+def test_a_file_of_a_later_version_says_so(tmp_path: Path) -> None:
+    load(TRACE).save(tmp_path / "t.mtrace")
+    content = (tmp_path / "t.mtrace").read_bytes()
+    (tmp_path / "t.mtrace").write_bytes(content.replace(b'"version":1,', b'"version":7,'))
+    with pytest.raises(NotATraceError, match="version 7"):
+        load(tmp_path / "t.mtrace")
+
+
+def test_damaged_files_give_one_sentence(tmp_path: Path) -> None:
+    load(TRACE).save(tmp_path / "t.mtrace")
+    content = (tmp_path / "t.mtrace").read_bytes()
+    random = np.random.default_rng(0)
+    path = tmp_path / "damaged.mtrace"
+    for _ in range(200):
+        damaged = bytearray(content[: random.integers(len(content))] if random.random() < 0.2 else content)
+        for place in random.integers(0, max(len(damaged), 1), random.integers(1, 30)):
+            damaged[place : place + 1] = bytes([random.integers(256)])
+        path.write_bytes(bytes(damaged))
+        with contextlib.suppress(BrokenTraceError, NotATraceError):
+            read_native(str(path))
