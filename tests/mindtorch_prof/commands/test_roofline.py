@@ -47,8 +47,8 @@ def test_the_table_shows_each_kernel_once(path: str, printed: Printed) -> None:
         "peak",
         "Calls",
         "Op,",
-        "dtype,",
-        "shapes",
+        "dtype",
+        "Shapes",
     ]
     assert lines[2].split() == "100.000us 0.336 0.005 memory 0.1% 1 aten::mm bf16 512x256 256x128".split()
     assert lines[4] == (
