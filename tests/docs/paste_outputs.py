@@ -2,9 +2,9 @@
 
     python tests/docs/paste_outputs.py [PAGE ...]
 
-Only the lines below commands on the traces of `doc_pages.RECORDED` change. Of an output that a page shows in
-parts (lines `...` stand for what is left out) the same parts are looked for: read the difference before
-committing it. Figures in the text are not changed; `pytest tests/docs` names those that are wrong.
+Only the lines below commands on the traces of `doc_pages.RECORDED`, and below `explain`, change. Of an output
+that a page shows in parts (lines `...` stand for what is left out) the same parts are looked for: read the
+difference before committing it. Figures in the text are not changed; `pytest tests/docs` names those that are wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def paste(page: Path, folder: Path) -> int:
             code, output = run_command(command.text, folder)  # all of them: later ones may need their files
             if code != command.exit_code:
                 raise SystemExit(f"{page}:{command.line}: exit code {code}\n{output}")
-            if command.recorded and command.output:
+            if command.is_compared:
                 new = pasted(printed_lines("\n".join(command.output)), printed_lines(output))
                 lines_new = [(command.indent + line).rstrip() for line in new]
                 changes.append((command.line, len(command.output), lines_new))
@@ -54,7 +54,7 @@ def main() -> None:
         record_examples(folder)
         link_recorded(folder)
         for page in pages:
-            if any(command.recorded for block in blocks(page) for command in commands(block)):
+            if any(command.is_compared for block in blocks(page) for command in commands(block)):
                 print(f"{page.relative_to(ROOT)}: {paste(page, folder)} outputs changed")
 
 

@@ -80,7 +80,7 @@ def run_and_compare(command: Command, name: str, folder: Path) -> None:
     """Run a command; what it prints of recorded traces must be what the page shows."""
     code, output = run_command(command.text, folder)
     assert code == command.exit_code, f"{name}:{command.line}: exit code {code}\n{output}"
-    if command.recorded and command.output:
+    if command.is_compared:
         actual = printed_lines(output)
         assert shows(printed_lines("\n".join(command.output)), actual), (
             f"{name}:{command.line}: {command.text} prints something else. If it should: "
