@@ -4,7 +4,7 @@
 
 Only the lines below commands on the traces of `doc_pages.RECORDED`, and below `explain`, change. Of an output
 that a page shows in parts (lines `...` stand for what is left out) the same parts are looked for: read the
-difference before committing it. Figures in the text are not changed; `pytest tests/docs` names those that are wrong.
+difference before committing it. Figures in the text are not changed; `pytest tests/docs` names wrong ones.
 """
 
 from __future__ import annotations

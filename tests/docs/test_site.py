@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from doc_pages import PAGES, ROOT, blocks
 
+import mindtorch_prof
+
 DOCS = ROOT / "docs"
 IMAGES = DOCS / "images"
 SETTINGS = (ROOT / "mkdocs.yml").read_text()
@@ -32,6 +34,13 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "mindtorch_prof.load" in (tmp_path / "api.html").read_text()
+
+
+def test_the_api_reference_has_every_public_name() -> None:
+    described = set(
+        re.findall(r"^::: mindtorch_prof\.(?:\w+\.)*(\w+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
+    )
+    assert sorted(set(mindtorch_prof.__all__) - described) == ["__version__"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -69,7 +69,7 @@ class Command:
 
     @property
     def is_compared(self) -> bool:
-        """Whether the page must show what is printed, as that is the same each time: no recording of ours is in it."""
+        """Whether the page must show what is printed, as that is the same each time."""
         return bool(self.output and (self.recorded or self.words[:2] == ["mindtorch-prof", "explain"]))
 
 
