@@ -19,7 +19,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "helpers")]
+sys.path[:0] = [str(ROOT / path) for path in ("src", "tests/helpers", "tests/mindtorch_v2/facts")]
 
 from chromium import Browser, browser  # noqa: E402  # after the path is set
 from doc_folder import ecosystem  # noqa: E402

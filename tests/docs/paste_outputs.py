@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "helpers")]
+sys.path[:0] = [str(ROOT / path) for path in ("src", "tests/helpers", "tests/mindtorch_v2/facts")]
 
 from doc_folder import ecosystem, link_recorded, record_examples  # noqa: E402  # after the path is set
 from doc_pages import PAGES, blocks, commands, pasted, printed_lines, run_command  # noqa: E402
