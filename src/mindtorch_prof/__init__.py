@@ -52,7 +52,7 @@ _LATER = {
 
 
 def recording(profile: Recording) -> Loaded:
-    """A stopped profile, of this process, as what `load` gives of a file: with all analyses as methods."""
+    """The same object as `load` returns, for a profile that was recorded in this process and has stopped: all analyses are its methods."""
     from .analysis.recording import as_results
     from .load.open_trace import Loaded
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,9 @@ def resolve(name: str) -> object:
         try:
             value = getattr(value, part)
         except AttributeError:
-            value = importlib.import_module(".".join(parts[:place]))
+            # a package has a module and a function of one name: `mindtorch_prof.load.load`
+            module = sys.modules.get(".".join(parts[: place - 1]))
+            value = getattr(module, part, None) or importlib.import_module(".".join(parts[:place]))
     return value
 
 

@@ -26,13 +26,14 @@ def load(
 ) -> Loaded:
     """Open a trace of torch or this package, an Ascend capture, an nsys export or a Chrome trace: a file, its path, or that of its folder.
 
-    strict: raise BrokenTraceError where something would have to be repaired or left out; otherwise the trace's health says what was.
-    progress: True or False shows or hides a bar on the error stream, None shows it for large files at a terminal; or a
-        function that is called with (bytes read, bytes in all or None).
-    python_functions: whether Python calls are rows of events() and key_averages(), as they are in the tables that torch 2.13
-        prints; None: as in the tables of the profiler that wrote the file.
-    max_bytes, max_ratio, max_event_bytes: limits, beyond which RefusedTraceError is raised: of the unpacked content, of
-        unpacked to packed bytes, and of one event.
+    - `strict`: raise BrokenTraceError where something would have to be repaired or left out; otherwise the trace's `health` says what was.
+    - `progress`: True or False shows or hides a bar on the error stream, None shows it for large files at a terminal; or a
+      function that is called with (bytes read, bytes in all or None).
+    - `python_functions`: whether Python calls are rows of events() and key_averages(), as they are in the tables that torch 2.13
+      prints; None: as in the tables of the profiler that wrote the file.
+    - `max_bytes`, `max_ratio`, `max_event_bytes`: limits, beyond which RefusedTraceError is raised: of the unpacked content, of
+      unpacked to packed bytes, and of one event.
+
     A file that is no trace raises NotATraceError. All three errors are TraceErrors, and those ValueErrors.
     """
     from .byte_source import Limits

@@ -31,7 +31,7 @@ class LibraryCalls:
     _results: Results
 
     def summary(self, *, top: int = 10) -> SummaryAnswer:
-        """Where the time went, per step and per category, and what looks wrong; top: rows of each table."""
+        """Where the time went, per step and per category, and what looks wrong; `top`: rows of each table."""
         from ..analysis.answers import SummaryAnswer
         from ..analysis.summary import summary
 
@@ -45,8 +45,8 @@ class LibraryCalls:
         return DoctorAnswer(doctor(self), _file(self))
 
     def advise(self, least_share: float = 0.02) -> AdviceAnswer:
-        """Changes that save time, each with evidence, the time at stake and the next step; least_share: of the recording, from which on
-        a saving is worth a change."""
+        """Suggested changes that save time, each with evidence, the time at stake and the next step. Those that save less than
+        `least_share` of the recording are left out."""
         from ..analysis.advice import advise
         from ..analysis.answers import AdviceAnswer
 
@@ -67,8 +67,12 @@ class LibraryCalls:
         threshold: float = 0.05,
         min_us: float = 1.0,
     ) -> DiffAnswer:
-        """What changed from this trace to another one: a file, a loaded trace or a stopped profile. by: some of op, shape, stack, module;
-        per: step, call, total or auto; threshold, min_us: smaller changes in time are ignored."""
+        """What changed from this trace to another one: a file, a loaded trace or a stopped profile.
+
+        - `by`: what rows are grouped by: some of `op`, `shape`, `stack`, `module`
+        - `per`: what values are normalised by: `step`, `call`, `total`, or `auto`: by step if both traces have steps
+        - `threshold`, `min_us`: smaller changes in time, as a share and in microseconds, are ignored
+        """
         from ..analysis.answers import DiffAnswer
         from ..analysis.diff import diff
 
@@ -86,8 +90,12 @@ class LibraryCalls:
         exact: bool = False,
     ) -> CheckAnswer:
         """Whether anything got worse than a baseline: a file of `check --write-baseline`, a trace file, a loaded trace or a stopped profile.
-        max_regression: how much slower a time may get; tolerance: how much a counter may grow; min_us: shorter rows are not checked;
-        exact: a counter that decreases fails as well."""
+
+        - `max_regression`: by which share a time may grow
+        - `tolerance`: by which share a counter may grow
+        - `min_us`: rows that take less time are not checked
+        - `exact`: a counter that decreases fails as well
+        """
         from ..analysis.answers import CheckAnswer
         from ..analysis.baseline import Baseline, is_baseline, read_baseline
         from ..analysis.check import check
