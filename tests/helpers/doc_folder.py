@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from doc_pages import RECORDED, ROOT, run_command
+from fleet_jobs import GLOO, make_job
 
 TRAIN = """
 import argparse
@@ -44,6 +45,7 @@ def record_examples(folder: Path) -> None:
         assert code == 0, output
     for name in COPIES:
         shutil.copy(folder / "trace.json.gz", folder / f"{name}.json.gz")
+    make_job(folder / "run", GLOO, 4, 5, "host:1:3000:forward")
 
 
 def ecosystem() -> Path | None:

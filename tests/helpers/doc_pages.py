@@ -18,7 +18,7 @@ from mindtorch_prof import cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-WIDTH: int | None = None  # columns of the terminal that pages show; None: output as into a pipe
+WIDTH: int | None = 100  # columns of the terminal that pages show; None: output as into a pipe
 
 # Files that others recorded, by the names that pages use for them: where they are in shared/ecosystem.
 # The same file gives the same output, so what pages show of these commands is compared.
