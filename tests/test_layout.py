@@ -43,3 +43,10 @@ def test_every_module_of_the_engine_has_a_test_file() -> None:
 
 def test_every_exception_is_a_test_file() -> None:
     assert [name for name in OF_NO_MODULE if not (TESTS / name).exists()] == []
+
+
+def test_no_two_helpers_of_tests_have_one_name() -> None:
+    folders = ("helpers", "mindtorch_prof/facts", "mindtorch_v2/facts", "mindtorch_v2/programs")
+    names = [path.name for folder in folders for path in (ROOT / "tests" / folder).glob("*.py")]
+    assert len(names) > 20
+    assert sorted({name for name in names if names.count(name) > 1}) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 import pytest
-from op_inputs import T, work
+from roofline_inputs import T, work
 
 from mindtorch_prof.analysis.roofline.work import NotModelled
 

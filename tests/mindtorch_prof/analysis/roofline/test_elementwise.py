@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from op_inputs import T, work
+from roofline_inputs import T, work
 
 BF16, LONG = "c10::BFloat16", "long int"
 X = T((16, 559, 1024), BF16)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from op_inputs import T, work
+from roofline_inputs import T, work
 
 from mindtorch_prof.analysis.roofline.work import NotModelled
 

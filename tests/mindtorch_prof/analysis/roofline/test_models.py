@@ -10,7 +10,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from op_inputs import T, file_inputs, work
+from roofline_inputs import T, file_inputs, work
 
 from mindtorch_prof.analysis.roofline.models import known_ops, model_of, work_of
 from mindtorch_prof.analysis.roofline.work import NotModelled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from op_inputs import T, work
+from roofline_inputs import T, work
 
 BF16 = "c10::BFloat16"
 X = T((10, 64, 56, 56), BF16)
