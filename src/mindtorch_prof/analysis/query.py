@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,10 @@ from .tables import TABLES
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+LONGEST_S = 600.0  # seconds that a statement may take
+_READING = ("SELECT", "EXPLAIN", "MULTI")  # kinds of statements; MULTI: a pivot
 
 
 class QueryError(ValueError):
@@ -42,21 +47,59 @@ def connect(source: Recording, tables: Iterable[str] = tuple(TABLES)) -> DuckDBP
     return connection
 
 
-def query(source: Recording, sql: str) -> Sheet:
-    """The result of an SQL statement; a QueryError says what is wrong with it."""
+def query(source: Recording, sql: str, *, allow_files: bool = False, seconds: float = LONGEST_S) -> Sheet:
+    """The result of one SQL statement; a QueryError says what is wrong with it.
+
+    allow_files: the statement may read and write files, load extensions, and be of any kind; otherwise it can only read the tables.
+    seconds: after which it is interrupted.
+    """
     named = [name for name in TABLES if re.search(rf"\b{name}\b", sql, re.IGNORECASE)]
     connection = connect(source, named)
     import duckdb
 
+    timer = Timer(seconds, connection.interrupt)
     try:
+        if not allow_files:
+            _check_statement(sql)
+            _lock(connection)
+        timer.start()
         cursor = connection.execute(sql)
         names = [column[0] for column in cursor.description or ()]
         rows = cursor.fetchall()
+    except duckdb.InterruptException as error:
+        raise QueryError(f"interrupted after {seconds:g} seconds") from error
     except duckdb.Error as error:
         raise QueryError(_message(error, named)) from error
     finally:
+        timer.cancel()
         connection.close()
     return Sheet({name: [row[i] for row in rows] for i, name in enumerate(_distinct(names))}, len(rows))
+
+
+def _check_statement(sql: str) -> None:
+    """Raise unless a text is one statement that reads."""
+    import duckdb
+
+    statements = duckdb.extract_statements(sql)
+    if len(statements) != 1:
+        raise QueryError(f"{len(statements)} statements; expected one")
+    kind = statements[0].type.name
+    if kind not in _READING:
+        raise QueryError(
+            f"a statement of kind {kind}; expected one that reads, such as SELECT (--allow-files allows any)"
+        )
+
+
+def _lock(connection: DuckDBPyConnection) -> None:
+    """Keep a statement from files, extensions and variables of the program, and from changing that."""
+    for setting in (
+        "enable_external_access",
+        "autoinstall_known_extensions",
+        "autoload_known_extensions",
+        "python_enable_replacements",
+    ):
+        connection.execute(f"set {setting} = false")
+    connection.execute("set lock_configuration = true")
 
 
 def _register(connection: DuckDBPyConnection, name: str, sheet: Sheet) -> None:

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING
 
 from . import _common
 from ._common import CommandError
+from ._options import number
+
+_LONGEST_S = 600.0  # seconds that a statement may take
 
 if TYPE_CHECKING:
     from ..load.open_trace import Loaded
@@ -30,6 +33,18 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "sql", nargs="?", metavar="SQL", help="the SQL statement; - reads it from standard input"
     )
     parser.add_argument("--tables", action="store_true", help="list the tables and their columns")
+    parser.add_argument(
+        "--allow-files",
+        action="store_true",
+        help="let the statement read and write files and load extensions; without it, it can only read the tables",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=number,
+        default=_LONGEST_S,
+        metavar="S",
+        help=f"interrupt a statement that takes longer ({_LONGEST_S:g})",
+    )
     _common.add_output(parser, top=0)
 
 
@@ -46,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     sql = sys.stdin.read() if options.sql == "-" else options.sql
     try:
         with _common.phase("querying"):
-            answer = query(loaded, sql)
+            answer = query(loaded, sql, allow_files=options.allow_files, seconds=options.seconds)
     except (MissingPackageError, QueryError) as error:
         raise CommandError(str(error)) from error
     _common.print_rows(

@@ -119,12 +119,15 @@ class LibraryCalls:
         export_html(self, path, None if other is None else _opened(other))
         return ReportFile(path)
 
-    def query(self, sql: str) -> QueryAnswer:
-        """The result of an SQL statement over the tables events, averages, steps, memory, device and figures (needs duckdb)."""
+    def query(self, sql: str, *, allow_files: bool = False) -> QueryAnswer:
+        """The result of one SQL statement over the tables events, averages, steps, memory, device and figures (needs duckdb).
+
+        allow_files: it may read and write files; otherwise it can only read the tables.
+        """
         from ..analysis.answers import QueryAnswer
         from ..analysis.query import query
 
-        return QueryAnswer(query(self, sql))
+        return QueryAnswer(query(self, sql, allow_files=allow_files))
 
 
 def _opened(other: OtherRecording) -> Recording:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -73,3 +74,49 @@ def test_wrong_sql_is_a_sentence(trace: Any) -> None:
         query(trace, "selec name")
     with pytest.raises(QueryError, match="the tables are events, averages"):
         query(trace, "select * from nowhere")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from read_csv('{0}')",
+        "select * from read_text('{0}')",
+        "select * from glob('/*')",
+        "copy (select 1) to '{1}'",
+        "attach '{1}'",
+        "export database '{1}'",
+        "install httpfs",
+        "create table a as select 1",
+        "set enable_external_access = true",
+        "select 1; copy (select 1) to '{1}'",
+        "select * from secret_of_the_program",
+    ],
+)
+def test_a_statement_reads_the_tables_and_nothing_else(sql: str, trace: Any, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
+    from mindtorch_prof.analysis.query import QueryError, query
+
+    secret_of_the_program = {"password": [1]}
+    (tmp_path / "read.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(QueryError):
+        query(trace, sql.format(tmp_path / "read.csv", tmp_path / "written"))
+    assert not (tmp_path / "written").exists()
+    assert secret_of_the_program
+
+
+def test_files_are_read_where_the_caller_allows_it(trace: Any, tmp_path: Path) -> None:
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
+    from mindtorch_prof.analysis.query import query
+
+    (tmp_path / "read.csv").write_text("a,b\n1,2\n")
+    rows = query(trace, f"select * from read_csv('{tmp_path / 'read.csv'}')", allow_files=True).rows()
+    assert rows == [{"a": 1, "b": 2}]
+
+
+def test_a_statement_that_takes_too_long_is_interrupted(trace: Any) -> None:
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
+    from mindtorch_prof.analysis.query import QueryError, query
+
+    endless = "select count(*) from range(100000000) a, range(100000000) b"
+    with pytest.raises(QueryError, match=r"interrupted after 0\.2 seconds"):
+        query(trace, endless, seconds=0.2)
