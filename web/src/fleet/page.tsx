@@ -62,7 +62,7 @@ function Verdict({ data: { values } }: { data: Block }) {
   const hosts = new Set(values.hosts.filter(Boolean)).size;
   const facts: [string, string][] = [
     ["Ranks", count(values.ranks.length) + (hosts ? ` on ${plural(hosts, "host")}` : "")],
-    ["Steps compared", values.steps.length ? (values.steps.length > 1 ? `${values.steps.length}: ${values.steps[0]} to ${values.steps.at(-1)}` : values.steps[0]) : "none"],
+    ["Steps compared", values.steps.length ? (values.steps.length > 1 ? `${values.steps.length}: ${values.steps[0]} to ${values.steps.at(-1)}` : `1: step ${values.steps[0]}`) : "none"],
     ["Events read", count(values.events)],
     ["Skew", `${(100 * values.skew_share).toFixed(1)}% of the step`],
     ["Exposed communication", `${(100 * values.exposed_share).toFixed(1)}% of the step`],
