@@ -291,7 +291,7 @@ def write_below(w: Writer, plan: Plan, depth: int) -> None:
 
 def write_node(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
     """Create the node, its edges and the tensors it saves. The outputs' arrays are in `r`, `r0`... or the list `rs`."""
-    w(depth, f"node = new(NODE_{plan.uid})")
+    w(depth, f"node = new_node(NODE_{plan.uid})")
     w(depth, "node.seq = seq = grad_state.seq")
     w(depth, "grad_state.seq = seq + 1")
     if recorded:
@@ -392,7 +392,7 @@ def aspect(plan: Plan, owner: Argument, suffix: str) -> str:
             "_dtype": f"_dtype.BY_NUM[{name}._array.dtype.num]",
             "_strides": f"{name}.stride()",
             "_offset": f"{name}.storage_offset()",
-            "_requires_grad": f"{name}._rg",
+            "_requires_grad": f"bool({name}._rg)",
         }[suffix]
     )
 
@@ -413,13 +413,11 @@ def write_wrap(w: Writer, plan: Plan, depth: int) -> None:
         else:
             w(depth, "rs = r", "ts = [wrap(x) for x in r]")
     elif is_view:
-        w(depth, "t = new(Tensor)", "t._array = r")
+        w(depth, "t = new_view(input, r)")
         w(depth, "storage = input._storage")
         w(depth, "if storage is None: storage = storage_of(input)")
         w(depth, "t._storage = storage")
-        w(depth, "base = input._base")
-        w(depth, "if base is None: t._base = input")
-        w(depth, "else: t._base = base; inherit_view(t, input)")
+        w(depth, "if input._base is not None: inherit_view(t, input)")
         w(depth, "if storage._version: t._seen_version = storage._version")
     else:
         w(depth, "if r.__class__ is not ndarray: r = asarray(r)")
@@ -550,8 +548,7 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
     if not on_tensors:
         w(depth, "storage = input._storage")
         w(depth, "if storage is None: storage = storage_of(input)")
-        # `rebase` counts references to the storage to learn whether views exist
-        w(depth, "storage._version += 1", "del storage")
+        w(depth, "storage._version += 1")
     if plan.has_node:
         w(depth, "if grads:")
         w(depth + 1, "r = input._array")

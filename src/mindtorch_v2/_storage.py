@@ -13,10 +13,12 @@ class UntypedStorage:
     """A block of memory that tensors share."""
 
     # _root: the array whose memory this is (dense, any order of dimensions); _version: writes through tensors;
-    # _keeps: the storage that this one is an alias of.
+    # _keeps: the storage that this one is an alias of; _holders: weak references to the tensors on this storage and its aliases
+    # that are no views, by their ids, once there are several (`_graph.note_holder`).
     _root: np.ndarray
     _version = 0
     _keeps: UntypedStorage | None = None
+    _holders: dict[int, Any] | None = None
     _flat: np.ndarray | None = None
     _shared = False
 
@@ -203,6 +205,8 @@ def _from_buffer(buffer: Any) -> UntypedStorage:
     return UntypedStorage._from_bytes(raw if raw.flags.writeable else raw.copy())
 
 
+views_of: Any = None  # views_of(tensor): the views of a tensor that are alive; set by _tensor
+
 # Slots of recordings. `_hooks` assigns them.
 # The tensor register of a recording: gives tensors their ids, and notes the addresses that the program asks for.
 register: Any = None
@@ -212,26 +216,25 @@ on_allocate: Any = None
 
 def _share(storage: UntypedStorage) -> None:
     """Put the bytes of a storage, its aliases and all tensors on them into an anonymous shared mapping."""
-    import gc
     import mmap
 
-    old = storage._bytes()
+    root = storage if storage._keeps is None else storage._keeps
+    old = root._bytes()
     fresh = np.frombuffer(mmap.mmap(-1, max(old.nbytes, 1)), np.uint8)[: old.nbytes]
     fresh[:] = old
     first = old.__array_interface__["data"][0]
-    to_move = [storage if storage._keeps is None else storage._keeps]
-    while to_move:
-        one = to_move.pop()
-        if one._shared:
-            continue
+    for one in (root, storage):
         one._shared, one._root, one._flat = True, fresh, fresh
-        for referrer in gc.get_referrers(one):
-            # an object, or its __dict__ if Python stores that separately
-            for owner in gc.get_referrers(referrer) if type(referrer) is dict else (referrer,):
-                if isinstance(owner, UntypedStorage) and owner._keeps is one:
-                    to_move.append(owner)
-                elif getattr(owner, "_storage", None) is one and isinstance(owner._array, np.ndarray):
-                    _move(owner, fresh, first)
+    for holder in [reference() for reference in list((root._holders or {}).values())]:
+        # ids are used again: what is registered may have other memory by now
+        if holder is None or holder._storage is None or root not in (holder._storage, holder._storage._keeps):
+            continue
+        for tensor in (holder, *views_of(holder)):
+            if isinstance(tensor._array, np.ndarray):
+                one = tensor._storage
+                if one is root or one._keeps is root:
+                    one._shared, one._root, one._flat = True, fresh, fresh
+                    _move(tensor, fresh, first)
 
 
 def _move(tensor: Any, memory: np.ndarray, first: int) -> None:
