@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _dispatch
 from ._autocast import LISTED
+from ._deprecated_signatures import call, takes_factors
 from ._dispatch import Op
 from ._graph import Node
 from ._schema import Argument
@@ -57,6 +58,7 @@ class Plan:
         )
         # a number for an op with numbers=False is an error at run time, not here
         self.numbers_allowed = bool(op.promote)
+        self.takes_factors = takes_factors(op)
         self.read_rules()
 
     # -- derivatives
@@ -121,7 +123,7 @@ class Plan:
         self.aliased = aliased
         for argument, name in zip(self.arguments, self.names):
             if argument.keyword_only and not star:
-                parts.append("*")
+                parts.append("*more" if self.takes_factors else "*")
                 star = True
             if argument.required and not (aliased and name == "dim"):
                 if optional and not star:
@@ -579,6 +581,14 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
         w(2, f"if aliases: return unalias(OP.entry, aliases, {given}" + (", out=out)" if op.has_out else ")"))
         if "dim" in plan.names and plan.arguments[plan.names.index("dim")].required:
             w(2, "if dim is MISSING: missing_dim(OP)")
+    if name == "entry" and plan.takes_factors:
+        first = [n for a, n in zip(plan.arguments, plan.names) if not a.keyword_only]
+        named = [f"{n}={n}" for a, n in zip(plan.arguments, plan.names) if a.keyword_only]
+        options = ", ".join(named + (["out=out"] if op.has_out else []))
+        w(
+            2,
+            f"if more: return call_with_factors(OP.entry, OP.name, {tuple(first)}, ({', '.join(first)}, *more), {options})",
+        )
     if name == "operator":
         for argument, local in zip(plan.arguments[2:], plan.names[2:]):
             w(2, f"{local} = {default_text(argument.default)}")
@@ -693,6 +703,7 @@ def build(op: Op) -> None:
     """Compile `entry`, `run` and `operator` of `op`, and its node's `apply`."""
     plan = Plan(op)
     namespace = _dispatch._GLOBALS
+    namespace["call_with_factors"] = call
     uid = plan.uid
     namespace[f"K_{uid}"] = op.kernel
     if op.return_type is not None:

@@ -10,6 +10,7 @@ from mindtorch_prof.flops import elementwise_flops
 from mindtorch_prof.inputs import TensorInput
 
 from .. import _dispatch
+from .._deprecated_signatures import call as call_with_factors
 from .._dispatch import function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default, preserve_format
 from . import _core
@@ -372,7 +373,11 @@ function("__imod__", expose="method")(remainder_)
 
 
 def _front_with_alpha(name: str, tensors: Any) -> None:
-    def front(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    def front(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if more:
+            return call_with_factors(
+                front, name, ("input", "other"), (input, other, *more), alpha=alpha, out=out
+            )
         if alpha == 1 and out is None:
             return tensors(input, other)
         return tensors(input, other, alpha=alpha, out=out)
