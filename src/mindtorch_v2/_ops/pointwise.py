@@ -69,7 +69,7 @@ def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     return np.add(self, other, out)
 
 
-add_tensor.derivative(self=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha)
+add_tensor.derivative(self=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * conj(alpha))
 
 
 @op(
@@ -109,7 +109,7 @@ def sub_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     return np.subtract(self, other, out)
 
 
-sub_tensor.derivative(self=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else -g * alpha)
+sub_tensor.derivative(self=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else -g * conj(alpha))
 add_tensor.op.inplace.kernel = scaled_into(np.add, add_tensor.op.kernel)
 sub_tensor.op.inplace.kernel = scaled_into(np.subtract, sub_tensor.op.kernel)
 
@@ -123,7 +123,7 @@ def rsub_tensor(self: Any, other: Any, alpha: Any) -> Any:
     return F.sub(other, self, alpha=alpha)
 
 
-rsub_tensor.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * alpha, other=lambda g: g)
+rsub_tensor.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * conj(alpha), other=lambda g: g)
 
 
 @op(
@@ -143,7 +143,7 @@ def rsub_scalar(self: Any, other: Any, alpha: Any) -> Any:
     return np.subtract(number, array)
 
 
-rsub_scalar.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * alpha)
+rsub_scalar.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * conj(alpha))
 
 
 def _as_zero_dim(value: Any, like: Any) -> Any:
@@ -554,7 +554,8 @@ def ldexp(self: Any, other: Any) -> Any:
 
 
 ldexp.derivative(
-    self=lambda g, other: g * F.exp2(other.to(g.dtype)), other=lambda g, out: g * out * 0.6931471805599453
+    self=lambda g, other: g * conj(F.exp2(other.to(g.dtype))),
+    other=lambda g, out: g * conj(out) * 0.6931471805599453,
 )
 
 
@@ -569,7 +570,8 @@ def logaddexp(self: Any, other: Any) -> Any:
 
 
 logaddexp.derivative(
-    self=lambda g, self, out: g * F.exp(self - out), other=lambda g, other, out: g * F.exp(other - out)
+    self=lambda g, self, out: g * conj(F.exp(self - out)),
+    other=lambda g, other, out: g * conj(F.exp(other - out)),
 )
 
 
