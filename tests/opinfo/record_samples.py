@@ -1,10 +1,10 @@
-"""Torch's own OpInfo samples in, a folder of pickles out: one file per op, with inputs, results and gradients.
+"""Torch's own OpInfo samples in, a folder of pickles out: one file per op, with inputs and results.
 
 Run with an interpreter that has torch:
     python tests/opinfo/record_samples.py FOLDER [--op NAME ...] [--dtype float64 ...] [--samples 8]
 
-Arrays are stored as NumPy arrays; bfloat16 and the conjugate and negative bits are resolved. `compare_samples.py` runs the same calls
-with this library and compares.
+Arrays are stored as NumPy arrays; bfloat16 and the conjugate and negative bits are resolved.
+`compare_samples.py` runs the same calls with this library and compares.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def _gradients(results: list[torch.Tensor], inputs: list[torch.Tensor], first: bool) -> Any:
-    """The gradients of the inputs for cotangents that are 1, 2, 3 ... by element; complex ones get an imaginary part too."""
+    """The gradients of the inputs, for fixed cotangents."""
     roots = [r for r in results if r.requires_grad]
     leaves = [t for t in inputs if t.requires_grad]
     if not roots or not leaves:
