@@ -21,6 +21,7 @@ class UntypedStorage:
     _holders: dict[int, Any] | None = None
     _flat: np.ndarray | None = None
     _shared = False
+    _file: str | None = None  # the file whose pages the memory is, if writes go there
 
     def __new__(cls, size: Any = 0, *, device: Any = None) -> UntypedStorage:
         self = object.__new__(cls)
@@ -35,6 +36,21 @@ class UntypedStorage:
         self = object.__new__(cls)
         self._root = root
         return self
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first bytes of a file, mapped. `shared`: writes go to the file, which is created or extended if needed."""
+        from ._dtype import uint8
+        from ._ops.from_file import from_file
+
+        storage = cls._of(from_file(str(filename), shared, nbytes, dtype=uint8)._array)
+        storage._shared, storage._file = True, str(filename) if shared else None
+        return storage
+
+    @property
+    def filename(self) -> str | None:
+        """The file that the memory is shared with, or None."""
+        return self._file
 
     @classmethod
     def _from_bytes(cls, flat: np.ndarray) -> UntypedStorage:

@@ -262,7 +262,7 @@ def weight_gradient(
         return weight_gradient(
             g.astype(np.float32), x.astype(np.float32), kernel, stride, padding, dilation, groups
         ).astype(g.dtype)
-    n, channels, out = x.shape[0], x.shape[1], g.shape[2:]
+    channels, out = x.shape[1], g.shape[2:]
     length = math.prod(out)
     grid = None
     if _unit(stride) and not _is_pointwise(kernel, stride, padding):
