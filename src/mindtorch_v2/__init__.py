@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 import math as _math
+import sys as _sys
 import warnings as _warnings
 from typing import Any as _Any
 
@@ -109,6 +110,8 @@ _LAZY_NAMES = {
 
 
 def __getattr__(name: str) -> _Any:
+    if name == "torch":  # torch.torch is torch
+        return _sys.modules[__name__]
     if name in _LAZY:
         return _importlib.import_module("." + _LAZY[name], __name__)
     home = _LAZY_NAMES.get(name)

@@ -9,9 +9,10 @@ import importlib
 import importlib.util
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 
 _HERE = __package__
@@ -45,6 +46,12 @@ class _Finder(MetaPathFinder):
         if ours is None:
             return None
         return ModuleSpec(fullname, _Loader(), is_package=ours.submodule_search_locations is not None)
+
+    def find_distributions(self, context: DistributionFinder.Context | None = None) -> Iterable[Distribution]:
+        """What `importlib.metadata` asks finders for: the metadata of a distribution called torch."""
+        from ._torch_metadata import find_distributions
+
+        return find_distributions(DistributionFinder.Context() if context is None else context)
 
 
 _finder = _Finder()

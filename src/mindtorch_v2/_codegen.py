@@ -11,6 +11,7 @@ from typing import Any
 
 from . import _dispatch
 from ._autocast import LISTED
+from ._deprecated_signatures import call, takes_factors
 from ._dispatch import Op
 from ._graph import Node
 from ._schema import Argument
@@ -57,6 +58,7 @@ class Plan:
         )
         # a number for an op with numbers=False is an error at run time, not here
         self.numbers_allowed = bool(op.promote)
+        self.takes_factors = takes_factors(op)
         self.read_rules()
 
     # -- derivatives
@@ -121,7 +123,7 @@ class Plan:
         self.aliased = aliased
         for argument, name in zip(self.arguments, self.names):
             if argument.keyword_only and not star:
-                parts.append("*")
+                parts.append("*more" if self.takes_factors else "*")
                 star = True
             if argument.required and not (aliased and name == "dim"):
                 if optional and not star:
@@ -291,7 +293,7 @@ def write_below(w: Writer, plan: Plan, depth: int) -> None:
 
 def write_node(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
     """Create the node, its edges and the tensors it saves. The outputs' arrays are in `r`, `r0`... or the list `rs`."""
-    w(depth, f"node = new(NODE_{plan.uid})")
+    w(depth, f"node = new_node(NODE_{plan.uid})")
     w(depth, "node.seq = seq = grad_state.seq")
     w(depth, "grad_state.seq = seq + 1")
     if recorded:
@@ -392,7 +394,7 @@ def aspect(plan: Plan, owner: Argument, suffix: str) -> str:
             "_dtype": f"_dtype.BY_NUM[{name}._array.dtype.num]",
             "_strides": f"{name}.stride()",
             "_offset": f"{name}.storage_offset()",
-            "_requires_grad": f"{name}._rg",
+            "_requires_grad": f"bool({name}._rg)",
         }[suffix]
     )
 
@@ -413,13 +415,11 @@ def write_wrap(w: Writer, plan: Plan, depth: int) -> None:
         else:
             w(depth, "rs = r", "ts = [wrap(x) for x in r]")
     elif is_view:
-        w(depth, "t = new(Tensor)", "t._array = r")
+        w(depth, "t = new_view(input, r)")
         w(depth, "storage = input._storage")
         w(depth, "if storage is None: storage = storage_of(input)")
         w(depth, "t._storage = storage")
-        w(depth, "base = input._base")
-        w(depth, "if base is None: t._base = input")
-        w(depth, "else: t._base = base; inherit_view(t, input)")
+        w(depth, "if input._base is not None: inherit_view(t, input)")
         w(depth, "if storage._version: t._seen_version = storage._version")
     else:
         w(depth, "if r.__class__ is not ndarray: r = asarray(r)")
@@ -550,8 +550,7 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
     if not on_tensors:
         w(depth, "storage = input._storage")
         w(depth, "if storage is None: storage = storage_of(input)")
-        # `rebase` counts references to the storage to learn whether views exist
-        w(depth, "storage._version += 1", "del storage")
+        w(depth, "storage._version += 1")
     if plan.has_node:
         w(depth, "if grads:")
         w(depth + 1, "r = input._array")
@@ -582,6 +581,14 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
         w(2, f"if aliases: return unalias(OP.entry, aliases, {given}" + (", out=out)" if op.has_out else ")"))
         if "dim" in plan.names and plan.arguments[plan.names.index("dim")].required:
             w(2, "if dim is MISSING: missing_dim(OP)")
+    if name == "entry" and plan.takes_factors:
+        first = [n for a, n in zip(plan.arguments, plan.names) if not a.keyword_only]
+        named = [f"{n}={n}" for a, n in zip(plan.arguments, plan.names) if a.keyword_only]
+        options = ", ".join(named + (["out=out"] if op.has_out else []))
+        w(
+            2,
+            f"if more: return call_with_factors(OP.entry, OP.name, {tuple(first)}, ({', '.join(first)}, *more), {options})",
+        )
     if name == "operator":
         for argument, local in zip(plan.arguments[2:], plan.names[2:]):
             w(2, f"{local} = {default_text(argument.default)}")
@@ -696,6 +703,7 @@ def build(op: Op) -> None:
     """Compile `entry`, `run` and `operator` of `op`, and its node's `apply`."""
     plan = Plan(op)
     namespace = _dispatch._GLOBALS
+    namespace["call_with_factors"] = call
     uid = plan.uid
     namespace[f"K_{uid}"] = op.kernel
     if op.return_type is not None:

@@ -65,7 +65,13 @@ autocast: Any = None
 Tensor: Any = None  # the Tensor class, set by _tensor
 ndarray = np.ndarray
 asarray = np.asarray
-new = object.__new__
+new_tensor: Any = None  # new_tensor(cls): see `_tensor_slots`; set by _tensor
+new_plain_view: Any = None  # new_plain_view(source, array): see `_tensor_slots`; set by _tensor
+add_view: Any = None  # add_view(base, view): see `_tensor_slots`; set by _tensor
+# The first two, or `new_in_inference` and `new_view_in_inference` while some thread is in inference mode.
+new: Any = None
+new_view: Any = None
+new_node = object.__new__
 MISSING = type("MISSING", (), {"__repr__": lambda self: "<missing>"})()
 NUMBERS = frozenset(
     (
@@ -369,10 +375,8 @@ def wrap(array: Any) -> Any:
 
 def as_view(base: Any, array: np.ndarray) -> Any:
     """A tensor around a view of `base`'s memory, without a gradient function."""
-    tensor = new(Tensor)
-    tensor._array = array
+    tensor = new_view(base, array)
     storage = tensor._storage = storage_of(base)
-    tensor._base = base if base._base is None else base._base
     if base._base is not None:
         inherit_view(tensor, base)
     if storage._version:
@@ -400,10 +404,18 @@ def inherit_view(view: Any, source: Any) -> None:
 
 def new_in_inference(cls: Any) -> Any:
     """Replaces `new` while some thread is in inference mode: marks the tensors of that thread."""
-    tensor = object.__new__(cls)
+    tensor = new_tensor(cls)
     if grad_state.inference and cls is Tensor:
         tensor._spoiled = INFERENCE
     return tensor
+
+
+def new_view_in_inference(source: Any, array: np.ndarray) -> Any:
+    """Replaces `new_view`, as `new_in_inference` replaces `new`."""
+    view = new_plain_view(source, array)
+    if grad_state.inference:
+        view._spoiled = INFERENCE
+    return view
 
 
 def ints(value: Any, length: int = 0) -> Any:

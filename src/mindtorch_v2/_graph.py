@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _dtype
 from ._storage import UntypedStorage
+from ._tensor_slots import remember
 
 
 class _GradState(threading.local):
@@ -310,6 +311,18 @@ def storage_of(tensor: Any) -> UntypedStorage:
     return storage
 
 
+def note_holder(source: Any, tensor: Any) -> None:
+    """`tensor`, which is no view, is on the memory of `source`: both are found through it from now on (`_storage.share`)."""
+    storage = source._storage if source._storage._keeps is None else source._storage._keeps
+    holders = storage._holders
+    if holders is None:
+        holders = storage._holders = {}
+    if source._base is not None:
+        source = source._base
+    for holder in (source, tensor) if tensor._base is None else (source,):
+        remember(holders, holder)
+
+
 INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
     "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
@@ -417,7 +430,9 @@ def with_history(tensor: Any, history: tuple) -> Any:
 
         fresh = shallow_copy(tensor)
     else:
-        fresh = object.__new__(tensor.__class__)
+        from ._tensor import _new
+
+        fresh = _new(tensor.__class__)
     fresh._array, fresh._storage = tensor._array, tensor._storage
     fresh._rg, (fresh._grad_fn, fresh._output_nr) = True, history
     return fresh
@@ -536,11 +551,25 @@ def edge(tensor: Any) -> tuple | None:
         fn = tensor._grad_fn
     else:
         fn = tensor.grad_fn
-        if fn is None and tensor._view_made_in is not None:
+        if fn is None and not is_own_leaf(tensor):
             return None
     if fn is None:
         fn = accumulator(tensor)
     return fn, tensor._output_nr
+
+
+def is_own_leaf(tensor: Any) -> bool:
+    """Whether a tensor without a gradient function accumulates gradients: not a view that requires them only because its base came
+    to require them later, or because it was created with gradients off."""
+    return tensor._rg is True and tensor._view_made_in is None
+
+
+def set_requires_grad(tensor: Any, value: bool) -> None:
+    """Say whether a tensor takes part in gradients; so do the views that were taken of it, however many there are."""
+    base = tensor._base
+    tensor._rg = base._views_rg if base is not None and not value and not base._rg else value
+    if tensor._views_rg is not None:
+        tensor._views_rg[:] = (True,) if value else ()
 
 
 def attach(tensor: Any, node: Node, number: int = 0) -> None:

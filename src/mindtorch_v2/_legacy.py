@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _device, _dispatch, _dtype
+from ._graph import note_holder
 from ._size import Size
 from ._storage import UntypedStorage
 from ._tensor import Tensor, _blank
@@ -122,6 +123,7 @@ def _on_storage(storage: Any, dtype: _dtype.dtype) -> Tensor:
     untyped = getattr(storage, "_untyped_storage", storage)
     tensor = _dispatch.wrap(untyped._bytes().view(dtype._np))
     tensor._storage = untyped
+    note_holder(tensor, tensor)
     return tensor
 
 

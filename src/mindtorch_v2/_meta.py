@@ -61,12 +61,12 @@ class MetaArray:
 
 def is_meta(tensor: Any) -> bool:
     """Whether a tensor is on the meta device: it has no memory, and its class names no other device."""
-    return tensor._array_missing and "_shown_device" not in tensor.__dict__
+    return tensor._array_missing and tensor._shown_device is None
 
 
 def meta_tensor(shape: Any, np_dtype: np.dtype, strides: tuple | None = None) -> Any:
     """A meta tensor of a shape and dtype."""
-    tensor = object.__new__(_dispatch.Tensor)
+    tensor = _dispatch.new_tensor(_dispatch.Tensor)
     tensor._array_missing, tensor._meta = True, MetaArray(shape, np_dtype, strides)
     return tensor
 
@@ -82,7 +82,7 @@ def to_meta(tensor: Any) -> Any:
 
 def _stand_in(value: Any) -> Any:
     if isinstance(value, _dispatch.Tensor) and value._array_missing:
-        stand_in = object.__new__(_dispatch.Tensor)
+        stand_in = _dispatch.new_tensor(_dispatch.Tensor)
         stand_in._array = np.broadcast_to(np.zeros((), value._meta.dtype), value._meta.shape)
         return stand_in
     if isinstance(value, (list, tuple)) and any(isinstance(v, _dispatch.Tensor) for v in value):

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from . import _device, _dispatch, _dtype
-from ._graph import RELEASED_TEXT, Node, attach, edge, grad_state, storage_of
+from ._graph import RELEASED_TEXT, Node, attach, edge, grad_state, note_holder, storage_of
 from ._size import Size
 from ._tensor import Tensor
 from .autograd import engine as _engine
 
-_new = object.__new__
+_new = _dispatch.new_tensor
+_new_node = object.__new__
 _wrap = _dispatch.wrap
 _engine.sparse_seen = True
 
@@ -34,12 +35,13 @@ class SparseTensor(Tensor):
     """A tensor that stores only some elements: `_places` holds their indices (one column each), `_elements` their values."""
 
     __module__ = "mindtorch_v2"
+    __slots__ = ("_places", "_elements", "_extent", "_coalesced", "_part_storages")
     is_sparse = True
     _places: np.ndarray  # int64, (sparse dims, number of elements)
     _elements: np.ndarray  # (number of elements, *dense dims)
     _extent: tuple
     _coalesced: bool
-    _part_storages: tuple = (None, None)  # of `_places` and `_elements`, once a tensor of them was needed
+    _part_storages: tuple  # of `_places` and `_elements`, once a tensor of them was needed
 
     def __getattr__(self, name: str) -> Any:
         if name == "_array":
@@ -301,6 +303,7 @@ def part(self: Any, number: int) -> Tensor:
         storage, (places, elements) = storage_of(tensor), self._part_storages
         self._part_storages = (places, storage) if number else (storage, elements)
     tensor._storage = storage
+    note_holder(tensor, tensor)
     return tensor
 
 
@@ -332,6 +335,7 @@ def make(places: np.ndarray, elements: np.ndarray, extent: tuple, is_coalesced: 
     tensor = _new(SparseTensor)
     tensor._places, tensor._elements, tensor._extent = places, elements, tuple(extent)
     tensor._coalesced = bool(is_coalesced) or places.shape[1] == 0
+    tensor._part_storages = (None, None)
     return tensor
 
 
@@ -394,7 +398,7 @@ _NODES: dict[str, type] = {}
 def _node(name: str) -> Any:
     if name not in _NODES:
         _NODES[name] = type(name, (_SparseNode,), {"__module__": "mindtorch_v2.autograd"})
-    return _new(_NODES[name])
+    return _new_node(_NODES[name])
 
 
 # ---------------------------------------------------------------------------------------------------- elements

@@ -13,12 +13,15 @@ class UntypedStorage:
     """A block of memory that tensors share."""
 
     # _root: the array whose memory this is (dense, any order of dimensions); _version: writes through tensors;
-    # _keeps: the storage that this one is an alias of.
+    # _keeps: the storage that this one is an alias of; _holders: weak references to the tensors on this storage and its aliases
+    # that are no views, by their ids, once there are several (`_graph.note_holder`).
     _root: np.ndarray
     _version = 0
     _keeps: UntypedStorage | None = None
+    _holders: dict[int, Any] | None = None
     _flat: np.ndarray | None = None
     _shared = False
+    _file: str | None = None  # the file whose pages the memory is, if writes go there
 
     def __new__(cls, size: Any = 0, *, device: Any = None) -> UntypedStorage:
         self = object.__new__(cls)
@@ -33,6 +36,21 @@ class UntypedStorage:
         self = object.__new__(cls)
         self._root = root
         return self
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first bytes of a file, mapped. `shared`: writes go to the file, which is created or extended if needed."""
+        from ._dtype import uint8
+        from ._ops.from_file import from_file
+
+        storage = cls._of(from_file(str(filename), shared, nbytes, dtype=uint8)._array)
+        storage._shared, storage._file = True, str(filename) if shared else None
+        return storage
+
+    @property
+    def filename(self) -> str | None:
+        """The file that the memory is shared with, or None."""
+        return self._file
 
     @classmethod
     def _from_bytes(cls, flat: np.ndarray) -> UntypedStorage:
@@ -203,6 +221,8 @@ def _from_buffer(buffer: Any) -> UntypedStorage:
     return UntypedStorage._from_bytes(raw if raw.flags.writeable else raw.copy())
 
 
+views_of: Any = None  # views_of(tensor): the views of a tensor that are alive; set by _tensor
+
 # Slots of recordings. `_hooks` assigns them.
 # The tensor register of a recording: gives tensors their ids, and notes the addresses that the program asks for.
 register: Any = None
@@ -212,26 +232,25 @@ on_allocate: Any = None
 
 def _share(storage: UntypedStorage) -> None:
     """Put the bytes of a storage, its aliases and all tensors on them into an anonymous shared mapping."""
-    import gc
     import mmap
 
-    old = storage._bytes()
+    root = storage if storage._keeps is None else storage._keeps
+    old = root._bytes()
     fresh = np.frombuffer(mmap.mmap(-1, max(old.nbytes, 1)), np.uint8)[: old.nbytes]
     fresh[:] = old
     first = old.__array_interface__["data"][0]
-    to_move = [storage if storage._keeps is None else storage._keeps]
-    while to_move:
-        one = to_move.pop()
-        if one._shared:
-            continue
+    for one in (root, storage):
         one._shared, one._root, one._flat = True, fresh, fresh
-        for referrer in gc.get_referrers(one):
-            # an object, or its __dict__ if Python stores that separately
-            for owner in gc.get_referrers(referrer) if type(referrer) is dict else (referrer,):
-                if isinstance(owner, UntypedStorage) and owner._keeps is one:
-                    to_move.append(owner)
-                elif getattr(owner, "_storage", None) is one and isinstance(owner._array, np.ndarray):
-                    _move(owner, fresh, first)
+    for holder in [reference() for reference in list((root._holders or {}).values())]:
+        # ids are used again: what is registered may have other memory by now
+        if holder is None or holder._storage is None or root not in (holder._storage, holder._storage._keeps):
+            continue
+        for tensor in (holder, *views_of(holder)):
+            if isinstance(tensor._array, np.ndarray):
+                one = tensor._storage
+                if one is root or one._keeps is root:
+                    one._shared, one._root, one._flat = True, fresh, fresh
+                    _move(tensor, fresh, first)
 
 
 def _move(tensor: Any, memory: np.ndarray, first: int) -> None:

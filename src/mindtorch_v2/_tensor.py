@@ -9,13 +9,23 @@ import numpy as np
 
 from . import _device, _dispatch, _dtype, _storage
 from ._dtype import BY_NUM
-from ._graph import Node, Switches, edge, grad_state, is_inference, storage_of, version_of
+from ._graph import (
+    Node,
+    Switches,
+    edge,
+    grad_state,
+    is_inference,
+    note_holder,
+    set_requires_grad,
+    storage_of,
+    version_of,
+)
 from ._overrides import disabled_torch_dispatch
 from ._size import Size
 from ._storage import UntypedStorage
+from ._tensor_slots import DEFAULTS, allocators
 from ._torch_dispatch import track_tensor
 
-_new = object.__new__
 _OPS = _dispatch.OPS
 _record = _dispatch.record
 
@@ -24,29 +34,33 @@ class Tensor:
     """A multi-dimensional array with gradients."""
 
     __module__ = "mindtorch_v2"
-    # Defaults are kept on the class, and an attribute is set on an instance only when it differs: creating an op's
-    # result sets one attribute. `_array` is missing on meta tensors, which keep `_meta` (shape, dtype, strides).
+    __slots__ = ("_array", *DEFAULTS, "__dict__", "__weakref__")
+    # What each of the internal fields means is said in `_tensor_slots`. `_array` is missing on meta tensors.
     _array: np.ndarray
-    _storage: UntypedStorage | None = None
-    _form = 0  # the id of shape, strides and type (`_dispatch.form_of`); 0: not computed yet
-    _tensor_id = 0  # in a recording with tensor ids; negative: its memory was replaced since
-    _rg = False  # requires_grad
-    _grad_fn: Node | None = None
-    _output_nr = 0
-    _base: Tensor | None = None  # the tensor that this is a view of
-    _multi_view = False  # one of several views that one op returned
-    # "no_grad", "inference" or "function": the view was created there, and writing to it raises; "before": its base had
-    # gradients
-    _view_made_in: str | None = None
-    _seen_version = 0  # version of the storage when this view's history was created
-    _grad: Tensor | None = None
-    _accumulator: Any = None
-    _hooks: dict | None = None
-    _post_accumulate_hooks: dict | None = None
-    _retain_handle: Any = None
-    _spoiled: str | None = None  # why a backward pass that saved this may not use it
-    _array_missing = False
-    _meta: Any = None
+    _storage: UntypedStorage | None
+    _form: int
+    _tensor_id: int
+    _rg: bool | list[bool]
+    _views_rg: list[bool] | None
+    _views: Any
+    _view_link: Any
+    _grad_fn: Node | None
+    _output_nr: int
+    _base: Tensor | None
+    _multi_view: bool
+    _view_made_in: str | None
+    _seen_version: int
+    _replay: tuple | None
+    _grad: Tensor | None
+    _accumulator: Any
+    _hooks: dict | None
+    _post_accumulate_hooks: dict | None
+    _retain_handle: Any
+    _spoiled: str | None
+    _array_missing: bool
+    _meta: Any
+    _shown_device: _device.device | None
+    _func_level: int
     is_sparse = False
     is_quantized = False
     is_mkldnn = False
@@ -122,7 +136,7 @@ class Tensor:
             tensor._array_missing, tensor._meta = True, data._meta
         else:
             tensor._array = data._array
-            tensor._storage = storage_of(data)._alias()
+            tensor._storage = _alias_for(tensor, data)
         if require_grad:
             kind = BY_NUM[(tensor._meta if tensor._array_missing else tensor._array).dtype.num]
             if not (kind.is_floating_point or kind.is_complex):
@@ -162,7 +176,9 @@ class Tensor:
     @property
     def device(self) -> _device.device:
         # a wrapper subclass has no memory of its own, but names its device
-        return self.__dict__.get("_shown_device", _device.META) if self._array_missing else _device.CPU
+        if not self._array_missing:
+            return _device.CPU
+        return _device.META if self._shown_device is None else self._shown_device
 
     @property
     def layout(self) -> _dtype.layout:
@@ -182,11 +198,11 @@ class Tensor:
 
     @property
     def is_meta(self) -> bool:
-        return self._array_missing and "_shown_device" not in self.__dict__
+        return self._array_missing and self._shown_device is None
 
     @property
     def is_cpu(self) -> bool:
-        return not self._array_missing or "_shown_device" in self.__dict__
+        return not self._array_missing or self._shown_device is not None
 
     @property
     def names(self) -> tuple:
@@ -268,7 +284,9 @@ class Tensor:
             from .storage import _MetaStorage
 
             return _MetaStorage._sized(math.prod(self._meta.shape) * self._meta.itemsize)
-        return storage_of(self)
+        storage = storage_of(self)
+        note_holder(self, self)
+        return storage
 
     def _typed_storage(self) -> Any:
         from .storage import TypedStorage
@@ -334,7 +352,9 @@ class Tensor:
 
     def share_memory_(self) -> Tensor:
         """Move to memory that processes forked from now on share."""
-        storage_of(self).share_memory_()
+        storage_of(self)
+        note_holder(self, self)
+        self._storage.share_memory_()  # type: ignore[union-attr]
         return self
 
     def is_set_to(self, tensor: Tensor) -> bool:
@@ -365,12 +385,12 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
-        return self._rg or (self._base is not None and self._base._rg)
+        return bool(self._rg or (self._base is not None and self._base._rg))
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         value = bool(value)
-        if value == self._rg:
+        if value is self._rg:
             return
         if not value and self._grad_fn is not None:
             raise RuntimeError(
@@ -383,11 +403,7 @@ class Tensor:
             raise RuntimeError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
             )
-        self._rg = value
-        if value and self._storage is not None:
-            from .autograd.inplace import update_views
-
-            update_views(self)
+        set_requires_grad(self, value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Say whether operations on this tensor are recorded for gradients."""
@@ -511,7 +527,7 @@ class Tensor:
             detached._array_missing, detached._meta = True, self._meta
             return detached
         detached._array = self._array
-        detached._storage = storage_of(self)._alias()
+        detached._storage = _alias_for(detached, self)
         return detached
 
     @data.setter
@@ -530,15 +546,15 @@ class Tensor:
             self._tensor_id = -self._tensor_id
         if value._array_missing:
             self._array_missing, self._meta = True, value._meta
-            self.__dict__.pop("_array", None)
+            if hasattr(self, "_array"):
+                del self._array
             self._storage = None
             return
         self._array = value._array
         version = version_of(self)
-        self._storage = storage_of(value)._alias()
+        self._storage = _alias_for(self, value)
         self._storage._version = version
-        self.__dict__.pop("_array_missing", None)
-        self.__dict__.pop("_meta", None)
+        self._array_missing, self._meta = False, None
 
     # ------------------------------------------------------------------------------------------------ to Python and NumPy
 
@@ -548,7 +564,7 @@ class Tensor:
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
-        if self._array_missing and "_shown_device" in self.__dict__:
+        if self._shown_device is not None:
             raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
         array = _resolved(self)._array
         if array.dtype is _dtype.NP_BFLOAT16:
@@ -558,7 +574,7 @@ class Tensor:
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The same memory as a NumPy array."""
         if self._array_missing:
-            if "_shown_device" in self.__dict__:
+            if self._shown_device is not None:
                 raise RuntimeError(".numpy() is not supported for tensor subclasses.")
             raise TypeError(
                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
@@ -661,7 +677,7 @@ class Tensor:
             )
         import copy
 
-        if "_shown_device" in self.__dict__:
+        if self._shown_device is not None:
             from ._torch_dispatch import deep_copy
 
             return deep_copy(self, memo)
@@ -681,11 +697,9 @@ class Tensor:
             finally:
                 grad_state.enabled = enabled
             clone._array, clone._storage = placed._array, placed._storage
-        clone._rg = self._rg
-        skipped = _INTERNAL
-        for name, value in self.__dict__.items():
-            if name not in skipped:
-                clone.__dict__[name] = copy.deepcopy(value, memo)
+            note_holder(placed, clone)
+        clone._rg = self.requires_grad
+        clone.__dict__.update(copy.deepcopy(self.__dict__, memo))
         if self._grad is not None:
             clone._grad = copy.deepcopy(self._grad, memo)
         return clone
@@ -744,35 +758,6 @@ _C_NAMES = {  # as that text of torch's spells them
     "ComplexDouble": "c10::complex<double>",
 }
 
-_INTERNAL = frozenset(
-    (
-        "_array",
-        "_form",
-        "_tensor_id",
-        "_storage",
-        "_rg",
-        "_grad_fn",
-        "_output_nr",
-        "_base",
-        "_multi_view",
-        "_view_made_in",
-        "_seen_version",
-        "_grad",
-        "_accumulator",
-        "_hooks",
-        "_post_accumulate_hooks",
-        "_retain_handle",
-        "_spoiled",
-        "_array_missing",
-        "_places",
-        "_elements",
-        "_part_storages",
-        "_extent",
-        "_coalesced",
-        "_meta",
-    )
-)
-
 
 def _torch_strides(array: Any, fresh: bool) -> tuple:
     """Strides in elements where NumPy's mean nothing: no elements, or dimensions of length 1 of an op's result or of newaxis."""
@@ -820,6 +805,13 @@ def _from_storage(
     return tensor
 
 
+def _alias_for(tensor: Tensor, source: Tensor) -> UntypedStorage:
+    """A storage for `tensor`, on the memory of `source`, with a version counter of its own."""
+    alias = storage_of(source)._alias()
+    note_holder(source, tensor)
+    return alias
+
+
 def _blank(size: Any, dtype: _dtype.dtype, layout: Any = None, pin_memory: Any = _dtype.LEFT_OUT) -> Tensor:
     """A new tensor with memory that is not initialised."""
     return _record(_OPS["empty.memory_format"], tuple(size), dtype, layout, None, pin_memory, None)
@@ -855,6 +847,7 @@ def _legacy_new(cls: Any, args: tuple, device: Any) -> Any:
     kind = _dtype.Default.dtype
     if len(args) == 1 and isinstance(args[0], UntypedStorage):
         tensor._array, tensor._storage = args[0]._bytes().view(kind._np), args[0]
+        note_holder(tensor, tensor)
         return tensor
     if not args:
         source = _blank((0,), kind, _dtype.strided)
@@ -870,10 +863,17 @@ def _legacy_new(cls: Any, args: tuple, device: Any) -> Any:
     else:
         raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
     tensor._array, tensor._storage = source._array, source._storage
+    if source._storage is not None:
+        note_holder(source, tensor)
     return tensor
 
 
-_dispatch.Tensor = Tensor
+_allocators = allocators(Tensor)
+_new = _allocators.new_tensor
+_dispatch.Tensor, _storage.views_of = Tensor, _allocators.views_of
+_dispatch.new = _dispatch.new_tensor = _new
+_dispatch.new_view = _dispatch.new_plain_view = _allocators.new_view
+_dispatch.add_view = _allocators.add_view
 
 
 def install(methods: dict[str, Any]) -> None:

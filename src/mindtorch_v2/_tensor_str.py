@@ -253,6 +253,11 @@ def _class_prefix(tensor: Any) -> tuple[str, str]:
     return f"{cls.__name__}(", ""
 
 
+def _tensor_str(self: Any, indent: int) -> str:
+    """The elements of a dense tensor as text, whose further lines are indented by `indent`."""
+    return "[]" if not self.numel() else _contents(self._array, indent)
+
+
 def _str(self: Any, *, tensor_contents: str | None = None) -> str:
     """The text of `repr(tensor)`; `tensor_contents` stands in for the elements."""
     begin, end = _class_prefix(self)

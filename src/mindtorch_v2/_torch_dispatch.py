@@ -19,6 +19,7 @@ from . import _device, _dispatch, _dtype
 from . import _recording_hooks as _hooks
 from ._graph import SavedResult, Switches, grad_state, pack_value
 from ._overrides import RUN_GUARD, disabled_torch_dispatch, guard, plain_types, process_state, thread_state
+from ._tensor_slots import copy_fields
 
 _PACKAGE = __name__.rpartition(".")[0]
 
@@ -287,9 +288,11 @@ def detach_for_saving(tensor: Any) -> Any:
 
 def data_attribute(tensor: Any) -> Any:
     """`tensor.data`: `detach` through the handlers, with a version counter of its own."""
+    from ._tensor import _alias_for
+
     data = call_handlers(_dispatch.OPS["detach"], (tensor,))
     if isinstance(data, _dispatch.Tensor) and not data._array_missing:
-        data._storage = _dispatch.storage_of(data)._alias()
+        data._storage = _alias_for(data, data)
     return data
 
 
@@ -441,8 +444,11 @@ def _link_views(op: Any, result: Any, arguments: tuple) -> Any:
             view._storage = _dispatch.storage_of(base)
             view._base = base if base._base is None else base._base
             view._seen_version = _dispatch.version_of(base)
-            view.__dict__["_replay"] = (
-                *base.__dict__.get("_replay", ()),
+            _dispatch.add_view(view._base, view)
+            if not view._base._rg and not view._rg:
+                view._rg = view._base._views_rg
+            view._replay = (
+                *(base._replay or ()),
                 (op, arguments[1:], index if is_sequence else None),
             )
             if is_sequence:
@@ -642,11 +648,11 @@ def make_wrapper_subclass(
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
     dtype = _dtype.Default.dtype if dtype is None else dtype
     byte_strides = None if strides is None else tuple(int(s) * dtype.itemsize for s in strides)
-    tensor: Any = object.__new__(cls)
+    tensor = _dispatch.new_tensor(cls)
     tensor._array_missing = True
     tensor._array = tensor._meta = MetaArray(tuple(size), dtype._np, byte_strides)
     tensor._storage = _MetaStorage._sized(tensor._meta.size * dtype.itemsize)
-    tensor.__dict__["_shown_device"] = _device.CPU if device is None else _device.device(device)
+    tensor._shown_device = _device.CPU if device is None else _device.device(device)
     if requires_grad:
         tensor._rg = True
     return track_tensor(tensor)
@@ -654,9 +660,11 @@ def make_wrapper_subclass(
 
 def shallow_copy(tensor: Any) -> Any:
     """Another tensor of the same class that shares the wrapped objects, without history."""
-    copy = object.__new__(type(tensor))
+    copy = _dispatch.new_tensor(type(tensor))
+    copy_fields(tensor, copy)
     copy.__dict__.update(tensor.__dict__)
     copy._grad_fn, copy._output_nr, copy._grad, copy._accumulator = None, 0, None, None
+    copy._views_rg = copy._views = copy._view_link = None
     return track_tensor(copy)
 
 

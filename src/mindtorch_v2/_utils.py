@@ -14,13 +14,11 @@ import mindtorch_v2 as torch
 
 from . import _dtype
 from ._storage import UntypedStorage
-from ._tensor import _INTERNAL, Tensor, _from_storage
+from ._tensor import Tensor, _from_storage
+from ._tensor_slots import DEFAULTS
 from .storage import _NAME_OF, TypedStorage, _MetaStorage
 
-
-def _user_state(tensor: Tensor) -> dict[str, Any]:
-    """The attributes that a program set on a tensor."""
-    return {name: value for name, value in tensor.__dict__.items() if name not in _INTERNAL}
+_FIELDS = frozenset(("_array", *DEFAULTS))
 
 
 def reduce_tensor(tensor: Tensor, protocol: Any) -> tuple[Any, ...]:
@@ -29,7 +27,7 @@ def reduce_tensor(tensor: Tensor, protocol: Any) -> tuple[Any, ...]:
         from .utils.hooks import warn_if_has_hooks
 
         warn_if_has_hooks(tensor)
-    state, cls = _user_state(tensor), type(tensor)
+    state, cls = dict(tensor.__dict__), type(tensor)
     function, args = _reduce_data(tensor)
     if (cls is Tensor or cls.is_sparse) and not state:
         return function, args
@@ -185,7 +183,7 @@ def _set_state(tensor: Tensor, state: Any) -> Tensor:
             raise RuntimeError(f"Invalid serialized state: {state}")
         state, slots = state
     for name, value in {**(state or {}), **(slots or {})}.items():
-        if name in _INTERNAL:
+        if name in _FIELDS:
             raise RuntimeError(f"Invalid serialized state: '{name}' belongs to the tensor itself")
         setattr(tensor, name, value)
     return tensor

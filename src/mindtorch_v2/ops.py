@@ -83,6 +83,15 @@ class OpOverload:
         """The qualified name, such as "aten::add.Tensor"."""
         return self._op.qualified_name + ("" if self._overloadname == "default" else "." + self._overloadname)
 
+    def __copy__(self) -> OpOverload:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpOverload:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _overload, (self.namespace, self._packet.__name__, self._overloadname)
+
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
 
@@ -159,6 +168,15 @@ class OpOverloadPacket:
     def __iter__(self) -> Any:
         return iter(self._overloads)
 
+    def __copy__(self) -> OpOverloadPacket:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpOverloadPacket:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _packet, (self._namespace, self.__name__)
+
     def __str__(self) -> str:
         return f"{self._namespace}.{self.__name__}"
 
@@ -210,6 +228,16 @@ class _ProfilerOps(_OpNamespace):
 
         self._record_function_enter = self._record_function_enter_new = _record_function_enter_new
         self._record_function_exit = _record_function_with_args_exit
+
+
+def _packet(namespace: str, name: str) -> OpOverloadPacket:
+    """A packet by its names: what a pickled one is."""
+    return getattr(globals().get(namespace) or __getattr__(namespace), name)
+
+
+def _overload(namespace: str, name: str, overload: str) -> OpOverload:
+    """An overload by its names: what a pickled one is."""
+    return getattr(_packet(namespace, name), overload)
 
 
 aten = _OpNamespace("aten")

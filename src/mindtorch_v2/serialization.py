@@ -20,7 +20,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from enum import Enum
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
@@ -298,6 +298,9 @@ def default_restore_location(storage: Any, location: str) -> Any:
     raise RuntimeError(
         f"don't know how to restore data location of {_type_name(storage)} (tagged with {location})"
     )
+
+
+MAP_LOCATION: TypeAlias = Callable[[Any, str], Any] | _device.device | str | dict[str, str] | None
 
 
 def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:

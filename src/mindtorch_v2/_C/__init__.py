@@ -15,6 +15,7 @@ from .._size import Size as Size
 from .._tensor import Tensor
 
 TensorBase = Tensor
+_TensorMeta = type(Tensor)
 _VariableFunctions: Any = SimpleNamespace(**_dispatch.FUNCTIONS)
 
 __all__ = ["Generator", "Size", "TensorBase", "device", "dtype", "layout", "memory_format"]
@@ -105,3 +106,11 @@ def __getattr__(name: str) -> Any:
 
         return import_module("." + name, __name__)
     raise AttributeError(f"module 'torch._C' has no attribute '{name}'")
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Report the use of an API to a logger that torch's builds can install; there is none."""
+
+
+def _get_tracing_state() -> None:
+    """The state of the TorchScript tracer: None, as nothing is traced."""

@@ -18,6 +18,14 @@ _NAMES = frozenset(
 )
 
 
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """Device, dtype, non_blocking and memory format, from any call form of `Tensor.to`."""
+    from .._ops.copies import parse_to
+
+    device, dtype, non_blocking, _, memory_format = parse_to(args, kwargs)
+    return device, dtype, non_blocking, memory_format
+
+
 def __getattr__(name: str) -> Any:
     found = getattr(functions, name, None) if name in _NAMES else None
     if found is None:

@@ -9,6 +9,7 @@ from . import config
 
 __all__ = [
     "allow_in_graph",
+    "assume_constant_result",
     "config",
     "disable",
     "graph_break",
@@ -39,6 +40,12 @@ def disable(
 
 def allow_in_graph(fn: Any) -> Any:
     """Return `fn` unchanged."""
+    return fn
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """Mark a function whose result a compiler may keep; `fn` itself runs at every call here."""
+    fn._dynamo_marked_constant = True
     return fn
 
 

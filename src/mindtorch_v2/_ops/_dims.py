@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,17 @@ def many(dims: Any, ndim: int) -> tuple[int, ...]:
                 raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
             seen.add(d)
     return axes if ndim else ()
+
+
+def rows(array: Any, kept: int = 1) -> Any:
+    """An array with all dimensions but the last `kept` merged into one. Unlike with -1, arrays without elements are possible."""
+    merged = array.ndim - kept
+    return array.reshape(math.prod(array.shape[:merged]), *array.shape[merged:])
+
+
+def flat_from(array: Any, dim: int) -> Any:
+    """An array with all dimensions from `dim` on merged into one, with or without elements."""
+    return array.reshape(*array.shape[:dim], math.prod(array.shape[dim:]))
 
 
 def dense(array: Any) -> Any:

@@ -21,6 +21,7 @@ from .._dtype import BY_NUM, LOW_FLOATS
 from . import _core, _layout
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
+from .pointwise import conj
 
 
 def _out_size(n: int, k: int, stride: int, padding: int, dilation: int) -> int:
@@ -163,10 +164,10 @@ def forward(
     else:
         columns = _columns(x, kernel, out, stride, padding, dilation)
     if groups == 1:
-        product = np.matmul(w.reshape(w.shape[0], -1), columns.reshape(n, -1, length))
+        product = np.matmul(w.reshape(w.shape[0], -1), columns.reshape(n, w[0].size, length))
     else:
         product = np.matmul(
-            w.reshape(1, groups, w.shape[0] // groups, -1), columns.reshape(n, groups, -1, length)
+            w.reshape(1, groups, w.shape[0] // groups, -1), columns.reshape(n, groups, w[0].size, length)
         )
     return (
         product.reshape(n, w.shape[0], *out)
@@ -227,12 +228,12 @@ def input_gradient(
         if _core.convolve_input(flat, grid.places, length, w.reshape(w.shape[0], -1), g) is not None:
             return grid.unpadded(flat)
     if groups == 1:
-        columns = np.matmul(w.reshape(w.shape[0], -1).T, g.reshape(n, -1, length))
+        columns = np.matmul(w.reshape(w.shape[0], -1).T, g.reshape(n, w.shape[0], length))
     else:
         turned = w.reshape(1, groups, w.shape[0] // groups, -1).swapaxes(-1, -2)
-        columns = np.matmul(turned, g.reshape(n, groups, -1, length))
+        columns = np.matmul(turned, g.reshape(n, groups, w.shape[0] // groups, length))
     if grid is not None:
-        return grid.gathered(columns.reshape(n, channels, -1, length))
+        return grid.gathered(columns.reshape(n, channels, math.prod(kernel), length))
     if _is_pointwise(kernel, stride, padding) and tuple(spatial) == tuple(out):
         return columns.reshape(n, channels, *spatial)
     columns = columns.reshape(n, channels, *kernel, *out)
@@ -246,6 +247,13 @@ def input_gradient(
     )
 
 
+def _by_group(array: np.ndarray, groups: int, length: int) -> np.ndarray:
+    """(batch, channels ..., positions) as (batch, groups, channels of one, positions), with or without elements."""
+    n = array.shape[0]
+    per_group = math.prod(array.shape[1:]) // max(groups * length, 1)
+    return array.reshape(n, groups, per_group, length)
+
+
 def weight_gradient(
     g: np.ndarray, x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int
 ) -> np.ndarray:
@@ -254,7 +262,7 @@ def weight_gradient(
         return weight_gradient(
             g.astype(np.float32), x.astype(np.float32), kernel, stride, padding, dilation, groups
         ).astype(g.dtype)
-    n, channels, out = x.shape[0], x.shape[1], g.shape[2:]
+    channels, out = x.shape[1], g.shape[2:]
     length = math.prod(out)
     grid = None
     if _unit(stride) and not _is_pointwise(kernel, stride, padding):
@@ -273,10 +281,11 @@ def weight_gradient(
         )
         g = np.ascontiguousarray(g)
     if groups == 1:
-        gradient = np.matmul(g.reshape(n, -1, length), columns.reshape(n, -1, length).swapaxes(1, 2)).sum(0)
+        rows, patches = _by_group(g, 1, length)[:, 0], _by_group(columns, 1, length)[:, 0]
+        gradient = np.matmul(rows, patches.swapaxes(1, 2)).sum(0)
     else:
         gradient = np.matmul(
-            g.reshape(n, groups, -1, length), columns.reshape(n, groups, -1, length).swapaxes(2, 3)
+            _by_group(g, groups, length), _by_group(columns, groups, length).swapaxes(2, 3)
         ).sum(0)
     return gradient.reshape(g.shape[1], channels // groups, *kernel)
 
@@ -523,11 +532,14 @@ def convolution_backward(
     dims = weight.ndim - 2
     stride, padding, dilation = _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims)
     g, x, w = grad_output._array, input._array, weight._array
+    if g.dtype.kind == "c":
+        x, w = np.conjugate(x), np.conjugate(w)
     first = second = third = np.empty(0, g.dtype)
     kernel = w.shape[2:]
     if output_mask[0]:
         if transposed:
-            first = forward(g, w, stride, padding, dilation, groups)
+            # an output padding from the stride on gives windows that no element of the input has
+            first = forward(g, w, stride, padding, dilation, groups)[(..., *map(slice, x.shape[2:]))]
         else:
             first = input_gradient(g, w, x.shape[2:], stride, padding, dilation, groups)
     if output_mask[1]:
@@ -590,13 +602,13 @@ def _double_backward(
         part = F.expand(F.view(ggb, (1, -1, *(1,) * (weight.ndim - 2))), tuple(gO.shape))
         first = part if first is None else F.add(first, part)
     if ggI is not None:
-        third = _weight_by_convolution(gO, ggI, weight, stride, padding, dilation, transposed, groups)
+        third = _weight_by_convolution(gO, conj(ggI), weight, stride, padding, dilation, transposed, groups)
     if ggW is not None:
         extra = (0,) * len(stride)
         if not transposed:
             plain = transposed_size(gO.shape[2:], weight.shape[2:], stride, padding, dilation, extra)
             extra = tuple(n - m for n, m in zip(self.shape[2:], plain))
-        second = convolution(gO, ggW, None, stride, padding, dilation, not transposed, extra, groups)
+        second = convolution(gO, conj(ggW), None, stride, padding, dilation, not transposed, extra, groups)
     return first, second, third
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _device, _dispatch, _dtype
 from .._dispatch import FUNCTIONS, METHODS, broadcast_text, composite, function, ints, op, view, wrap
-from .._graph import grad_state, storage_of, version_of
+from .._graph import grad_state, note_holder, set_requires_grad, storage_of, version_of
 from .._meta import MetaArray, is_meta
 from .._storage import UntypedStorage
 from .._tensor import _C_NAMES, Tensor, _strided
@@ -31,7 +31,7 @@ from ._namespace import functions as F
 from ._overlap import ask as check_overlap
 from ._scalars import fitting
 
-_new = object.__new__
+_new = _dispatch.new_tensor
 _CONTIGUOUS = _dtype.contiguous_format
 
 
@@ -208,17 +208,15 @@ def detach(self: Any) -> Any:
         detached._array_missing, detached._meta = True, self._meta
         return detached
     detached._array = self._array
-    storage = self._storage
-    if storage is None:
-        storage = self._storage = storage_of(self)
-    detached._storage = storage
+    detached._storage = storage_of(self)
+    note_holder(self, detached)
     return detached
 
 
 @composite("aten::detach_(Tensor(a!) self) -> Tensor(a!)")
 def detach_(self: Any) -> Any:
     if self._grad_fn is None and self._base is None:
-        self._rg = False
+        set_requires_grad(self, False)
         return self
     from ..autograd.inplace import detach_ as forget
 
@@ -620,6 +618,7 @@ def _look_at(self: Any, source: Any, storage_offset: int = 0, size: Any = None, 
     version = version_of(self)
     self._array, self._storage, self._form = array, storage._alias(), 0
     self._storage._version = version + 1
+    note_holder(source if isinstance(source, Tensor) else self, self)
     return self
 
 

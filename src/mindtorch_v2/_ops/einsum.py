@@ -219,7 +219,7 @@ def _sum_product(a: Any, b: Any, summed: list[int]) -> Any:
             left.append(d)
         else:
             right.append(d)
-    sizes = [max(a.shape[d], b.shape[d]) for d in range(ndim)]
+    sizes = [b.shape[d] if a.shape[d] == 1 else a.shape[d] for d in range(ndim)]
 
     def size(dims: list[int]) -> int:
         return math.prod(sizes[d] for d in dims)

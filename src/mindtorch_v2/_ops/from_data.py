@@ -243,7 +243,11 @@ def from_numpy(ndarray: Any) -> Any:
     """A tensor on the memory of a NumPy array."""
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    _dtype.from_numpy_dtype(ndarray.dtype)
+    kind = _dtype.from_numpy_dtype(ndarray.dtype)._np
+    if (
+        ndarray.dtype is not kind
+    ):  # an equal dtype, such as that of an unpickled array: kernels compare by identity
+        ndarray = ndarray.view(kind)
     if ndarray.size and min(ndarray.strides, default=0) < 0:
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _dispatch, return_types
 from .._dispatch import composite, function, op, wrap
 from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
+from . import _dims
 from ._children import UNKNOWN, Child, child, tensor
 
 
@@ -137,7 +138,7 @@ def _histogramdd_counts(self: Any, bins: Any, range: Any, weight: Any, density: 
 
 
 def _grid(self: np.ndarray, bins: Any, given: Any) -> list[np.ndarray]:
-    points = self.reshape(-1, self.shape[-1])
+    points = _dims.rows(self)
     pairs = [None] * len(bins) if given is None else list(zip(given[::2], given[1::2]))
     return [
         np.linspace(*_limits(points[:, d], pairs[d]), n + 1).astype(self.dtype) for d, n in enumerate(bins)
@@ -168,7 +169,7 @@ def _counts_op(self: np.ndarray, bins: Any, range: Any, weight: Any, density: bo
 
 
 def _grid_counts(self: np.ndarray, edges: list, weight: Any, density: bool) -> np.ndarray:
-    points = self.reshape(-1, self.shape[-1])
+    points = _dims.rows(self)
     found, _ = np.histogramdd(points, edges, weights=None if weight is None else weight.reshape(-1))
     return _density(found, edges, density).astype(self.dtype)
 

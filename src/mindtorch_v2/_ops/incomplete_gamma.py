@@ -60,7 +60,9 @@ def _polygamma_(self: Any, n: int) -> Any:
 @function(expose="method")
 def polygamma_(self: Any, n: int) -> Any:
     """Replace each element by its polygamma of order n."""
-    return self.copy_(F.polygamma(n, self)) if grad_state.enabled and self._rg else _polygamma_(self, n)
+    if grad_state.enabled and self._rg:  # the backward pass needs the values from before the write
+        return self.copy_(F.polygamma(n, F.clone(self)))
+    return _polygamma_(self, n)
 
 
 @function(expose="method")

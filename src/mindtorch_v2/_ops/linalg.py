@@ -188,8 +188,11 @@ def _(A: Any) -> list[Child]:
 
 
 @_linalg_slogdet.backward("A")
-def _(grads: Any, A: Any) -> Any:
+def _(grads: Any, A: Any, sign: Any) -> Any:
     g = grads[1]
+    if A.dtype.is_complex and grads[0] is not None:  # a real sign is constant
+        turn = F.complex(F.zeros_like(sign.real), F.neg(F.imag(F.mul(F.conj(grads[0]), sign))))
+        g = turn if g is None else F.add(turn, g)
     if g is None:
         return (None,)
     if _dispatch.grad_state.enabled:
@@ -482,24 +485,43 @@ def linalg_lu_factor_ex(A: np.ndarray, pivot: bool, check_errors: bool) -> Any:
 
 @linalg_lu_factor_ex.backward("A")
 def _(g: Any, LU: Any, pivots: Any) -> Any:
-    _only_square(LU)
     P, L, U = lu_unpack(LU, pivots)
     k = min(LU.shape[-2:])
     return (_lu_grad(g.narrow(-1, 0, k), g.narrow(-2, 0, k), P, L, U),)
 
 
-def _only_square(LU: Any) -> None:
-    if LU.shape[-2] != LU.shape[-1]:
-        raise RuntimeError("the derivative of linalg.lu_factor is implemented for square matrices only")
-
-
 def _lu_grad(gl: Any, gu: Any, P: Any, L: Any, U: Any) -> Any:
+    if L.shape[-2] != U.shape[-1]:
+        return _rectangular_lu_grad(gl, gu, P, L, U)
     lower = F.tril(F.matmul(mh(L), gl), -1) if gl is not None else None
     upper = F.triu(F.matmul(gu, mh(U))) if gu is not None else None
     inner = upper if lower is None else lower if upper is None else F.add(lower, upper)
     gradient = linalg_solve_triangular(mh(L), inner, upper=True, left=True, unitriangular=True)
     gradient = linalg_solve_triangular(mh(U), gradient, upper=False, left=False)
     return F.matmul(P, gradient)
+
+
+def _rectangular_lu_grad(gl: Any, gu: Any, P: Any, L: Any, U: Any) -> Any:
+    """The same where A has more rows or more columns: those beyond the square are a product with one of the square's factors."""
+    rows, width = L.shape[-2], U.shape[-1]
+    k = min(rows, width)
+    gl = F.zeros_like(L) if gl is None else gl
+    gu = F.zeros_like(U) if gu is None else gu
+    square_l, square_u = L.narrow(-2, 0, k), U.narrow(-1, 0, k)
+    lower = F.matmul(mh(square_l), gl.narrow(-2, 0, k))
+    upper = F.matmul(gu.narrow(-1, 0, k), mh(square_u))
+    if rows > k:
+        below = gl.narrow(-2, k, rows - k)
+        upper = F.sub(upper, F.matmul(mh(L.narrow(-2, k, rows - k)), below))
+        rest = linalg_solve_triangular(mh(square_u), below, upper=False, left=False)
+    else:
+        beside = gu.narrow(-1, k, width - k)
+        lower = F.sub(lower, F.matmul(beside, mh(U.narrow(-1, k, width - k))))
+        rest = linalg_solve_triangular(mh(square_l), beside, upper=True, left=True, unitriangular=True)
+    inner = F.add(F.tril(lower, -1), F.triu(upper))
+    gradient = linalg_solve_triangular(mh(square_l), inner, upper=True, left=True, unitriangular=True)
+    gradient = linalg_solve_triangular(mh(square_u), gradient, upper=False, left=False)
+    return F.matmul(P, F.cat([gradient, rest], -2 if rows > k else -1))
 
 
 @composite("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", expose="no")
@@ -614,8 +636,6 @@ def _(grads: Any, P: Any, L: Any, U: Any) -> Any:
     _, gl, gu = grads
     if gl is None and gu is None:
         return (None,)
-    if L.shape[-2] != U.shape[-1]:
-        raise RuntimeError("the derivative of linalg.lu is implemented for square matrices only")
     return (_lu_grad(gl, gu, P, L, U),)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _dispatch, _dtype, return_types
 from .._dispatch import OPS, composite, op
-from . import linalg, linalg_eigen
+from . import _dims, linalg, linalg_eigen
 from . import linalg_kernels as kernels
 from ._children import Child, child
 from ._namespace import functions as F
@@ -37,7 +37,7 @@ def slogdet(self: Any) -> Any:
 @composite("aten::logdet(Tensor self) -> Tensor")
 def logdet(self: Any) -> Any:
     sign, log = linalg.linalg_slogdet(self)
-    if log.dtype.is_complex:
+    if sign.dtype.is_complex:
         return log + F.log(sign)
     return F.where(F.eq(sign, -1.0), math.nan, log)
 
@@ -308,6 +308,8 @@ def _rank(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
         )
     ranks = F.empty(A.shape[:-2], dtype=_dtype.int64)
+    if not A.numel():
+        return F.zero_(ranks)
     first, second = _tolerances(A, atol, rtol)
     if hermitian:
         sizes = F.abs(linalg_eigen.linalg_eigvalsh(A))
@@ -347,6 +349,8 @@ def cond_named(self: Any, p: str) -> Any:
 def _condition(A: Any, p: Any) -> Any:
     if A.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if not A.numel():
+        return F.zeros(A.shape[:-2], dtype=F.real(A).dtype)
     if p is None or p in (2, -2):
         values = linalg_eigen.linalg_svdvals(A)
         first, last = values.narrow(-1, 0, 1), values.narrow(-1, -1, 1)
@@ -433,9 +437,11 @@ def linalg_vecdot(x: Any, y: Any, dim: int) -> Any:
 
 @composite("aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor", expose="no")
 def linalg_vander(x: Any, N: Any) -> Any:
-    count = x.shape[-1] if N is None else N
+    count = (x.shape[-1] if x.ndim else 1) if N is None else N
     if count < 1:
         raise RuntimeError(f"N must be greater than 1. Got {count}")
+    if not x.ndim:
+        x = F.unsqueeze(x, -1)
     powers = F.cumprod(F.unsqueeze(x, -1).expand((*x.shape, count - 1)), -1)
     ones = powers.new_ones((*x.shape, 1))
     return F.cat([ones, powers], -1)
@@ -573,7 +579,9 @@ def geqrf(self: np.ndarray) -> Any:
     if self.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     rows, width = self.shape[-2:]
-    flat = self.reshape(-1, rows, width)
+    flat = _dims.rows(self, 2)
+    if not self.size:
+        return self.copy(), np.zeros((*self.shape[:-2], min(rows, width)), self.dtype)
     factor = lapack.get_lapack_funcs("geqrf", (flat,))
     parts = [factor(matrix)[:2] for matrix in flat]
     reflectors = np.array([p[0].T for p in parts], self.dtype).reshape(*self.shape[:-2], width, rows)
@@ -594,7 +602,10 @@ def linalg_householder_product(input: np.ndarray, tau: np.ndarray) -> Any:
         raise RuntimeError(
             "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]"
         )
-    flat, scales = input.reshape(-1, rows, width), tau.reshape(-1, tau.shape[-1])
+    flat, scales = _dims.rows(input, 2), _dims.rows(tau)
+    if not tau.size:  # no reflections
+        eye = np.broadcast_to(np.eye(rows, width, dtype=input.dtype), input.shape)
+        return columns(np.ascontiguousarray(eye))
     q = np.empty((len(flat), width, rows), input.dtype)
     complex_kind = input.dtype.kind == "c"
     build_q = lapack.get_lapack_funcs("ungqr" if complex_kind else "orgqr", (flat,))
@@ -621,6 +632,8 @@ def _reflect(A: Any, tau: Any) -> Any:
 def _(g: Any, input: Any, tau: Any) -> Any:
     from ..autograd import grad
 
+    if not tau.numel():  # the product is an identity, whatever `input` holds
+        return F.zeros_like(input), F.zeros_like(tau)
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
     state.enabled = True
     try:
@@ -640,15 +653,15 @@ def linalg_ldl_factor_ex(self: np.ndarray, hermitian: bool, check_errors: bool) 
     from scipy.linalg import lapack
 
     kernels.check_matrix(self, "torch.linalg.ldl_factor_ex")
-    flat = self.reshape(-1, *self.shape[-2:])
+    flat = _dims.rows(self, 2)
     factor = lapack.get_lapack_funcs("hetrf" if hermitian and self.dtype.kind == "c" else "sytrf", (flat,))
     factors, info = np.empty(flat.shape, self.dtype), np.zeros(len(flat), np.int32)
     pivots = np.empty(flat.shape[:2], np.int32)
-    for i, matrix in enumerate(flat):
+    for i, matrix in enumerate(flat) if self.size else ():
         lower, pivots[i], info[i] = factor(matrix, lower=1)
         factors[i] = np.tril(lower)
     shape = self.shape[:-2]
-    return columns(factors.reshape(self.shape)), pivots.reshape(*shape, -1), info.reshape(shape)
+    return columns(factors.reshape(self.shape)), pivots.reshape(self.shape[:-1]), info.reshape(shape)
 
 
 linalg_ldl_factor_ex.children(lambda self, hermitian, check_errors: [child("aten::tril.out", self, 0, self)])
@@ -681,9 +694,10 @@ def linalg_ldl_solve(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray, hermitia
             raise RuntimeError(
                 f"Pivots given to ldl_solve must all satisfy |pivot| {bound}. Did you properly pass the result of ldl_factor?"
             )
-    flat = LD.reshape(-1, *LD.shape[-2:])
-    rights = np.broadcast_to(B, (*LD.shape[:-2], *B.shape[-2:])).reshape(-1, *B.shape[-2:])
-    swaps = pivots.reshape(-1, pivots.shape[-1])
+    if not B.size or not LD.size:
+        return np.zeros(np.broadcast_shapes(LD.shape[:-2], B.shape[:-2]) + B.shape[-2:], B.dtype)
+    flat, swaps = _dims.rows(LD, 2), _dims.rows(pivots)
+    rights = _dims.rows(np.broadcast_to(B, (*LD.shape[:-2], *B.shape[-2:])), 2)
     solver = lapack.get_lapack_funcs("hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs", (flat,))
     solutions = [
         solver(matrix, swap, right, lower=1)[0].T for matrix, swap, right in zip(flat, swaps, rights)
@@ -709,7 +723,7 @@ def _(LD: Any, pivots: Any, B: Any, hermitian: Any) -> list[Child]:
     "cloned_coefficient)",
     expose="no",
     returns=return_types.triangular_solve,
-    outputs=1,
+    outputs=2,
 )
 def triangular_solve(
     self: np.ndarray, A: np.ndarray, upper: bool, transpose: bool, unitriangular: bool
@@ -720,10 +734,16 @@ def triangular_solve(
 
 
 @triangular_solve.backward("self", "A")
-def _(g: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool, needs: Any) -> Any:
+def _(
+    grads: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular: bool, needs: Any
+) -> Any:
+    g, of_copy = grads
+    if g is None:
+        return None, of_copy
     gb = triangular_solve(g, F.conj(A) if A.dtype.is_complex else A, upper, not transpose, unitriangular)[0]
     if not needs[1]:
         return gb, None
     ga = -F.matmul(F.conj(solution), gb.mT) if transpose else -F.matmul(gb, mh(solution))
     shift = 1 if unitriangular else 0
-    return gb, F.triu(ga, shift) if upper else F.tril(ga, -shift)
+    ga = F.triu(ga, shift) if upper else F.tril(ga, -shift)
+    return gb, ga if of_copy is None else F.add(ga, of_copy)

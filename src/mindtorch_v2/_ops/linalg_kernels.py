@@ -12,6 +12,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import OPS, composite, op, storage_of
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from . import _dims
 from ._children import UNKNOWN, Child, child, item, tensor
 from ._namespace import functions as F
 
@@ -139,8 +140,8 @@ def lu_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )  # rows of the transpose: LAPACK works in place on their views
     pivots, info = np.zeros((*batch, min(rows, width)), np.int32), np.zeros(batch, np.int32)
     if _at_once(lu):
-        matrices = np.swapaxes(lu.reshape(-1, width, rows), -1, -2)
-        _factor_at_once(matrices, pivots.reshape(len(matrices), -1), info.reshape(-1))
+        matrices = np.swapaxes(_dims.rows(lu, 2), -1, -2)
+        _factor_at_once(matrices, _dims.rows(pivots), info.reshape(-1))
     elif A.size:
         factor = lapack("getrf", A.dtype)
         results = [factor(matrix.T, overwrite_a=True) for matrix in lu.reshape(-1, width, rows)]

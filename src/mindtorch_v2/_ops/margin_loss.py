@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, contiguous_format
+from . import _dims
 from ._children import Child, child, tensor
 from ._double_backward import through
 from ._namespace import functions as F
@@ -52,7 +53,7 @@ def _(self: Any, target: Any, reduction: Any) -> list[Child]:
     on="tensors",
 )
 def soft_margin_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
-    norm = 1.0 / self.numel() if reduction == MEAN else 1.0
+    norm = 1.0 / max(self.numel(), 1) if reduction == MEAN else 1.0
     z = F.exp(F.mul(F.neg(target), self))
     gradient = _dispatch.wrap(np.multiply(*_dispatch.promote_pair(target._array, z._array)))
     gradient = F.div_(mul_scalar.inplace(gradient, -norm), F.add_(z, 1))
@@ -174,7 +175,7 @@ def _(
     g: Any, grad_output: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int
 ) -> Any:
     def expression(grad_output: Any, self: Any) -> Any:
-        rows, places = self.reshape(-1, self.shape[-1]), target.reshape(-1, 1)
+        rows, places = _dims.rows(self), target.reshape(-1, 1)
         others = F.ones_like(rows).scatter(1, places, 0.0)
         gap = F.clamp(margin - F.gather(rows, 1, places) + rows, min=0) * others
         slope = 2 * gap if p == 2 else (gap > 0).to(rows.dtype)

@@ -127,7 +127,9 @@ def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
 
 
 def _scaled_sum(self: np.ndarray, beta: Any, products: np.ndarray, alpha: Any) -> np.ndarray:
-    """beta * self + alpha * products, in the memory of `products`."""
+    """beta * self + alpha * products, in the memory of `products`. Integers have integral factors, as in torch."""
+    if products.dtype.kind in "iu":
+        alpha, beta = int(alpha), int(beta)
     if alpha != 1:
         np.multiply(products, alpha, products, casting="unsafe")
     if beta == 0:
@@ -186,7 +188,7 @@ def _check_expands(self: np.ndarray, shape: tuple) -> None:
 
 
 def _times(g: Any, factor: Any) -> Any:
-    return g if factor == 1 else g * factor
+    return g if factor == 1 else g * conj(factor)
 
 
 @addmm.backward("self", "mat1", "mat2", values_for={"mat2": "mat1", "mat1": "mat2"})

@@ -327,7 +327,7 @@ def native_batch_norm(
         center = _mean(x, axes)
         normalized = np.subtract(x, center)
         variance = _mean(np.multiply(normalized, normalized), axes)
-        if running_mean is not None:
+        if running_mean is not None and x.size:  # torch leaves them as they are for a batch without elements
             _update(running_mean, center.reshape(-1), momentum)
             count = x.size // max(x.shape[1], 1)
             _update(running_var, variance.reshape(-1) * (count / max(count - 1, 1)), momentum)
@@ -629,7 +629,7 @@ def native_group_norm(
     input: np.ndarray, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
 ) -> Any:
     x, w, b = _wide(input, weight, bias)
-    flat = x.reshape(N, group, -1)
+    flat = x.reshape(N, group, C // group * HxW)
     center = _mean(flat, -1)
     normalized = np.subtract(flat, center)
     rstd = np.reciprocal(np.sqrt(_mean(np.multiply(normalized, normalized), -1) + flat.dtype.type(eps)))
@@ -744,14 +744,14 @@ def native_group_norm_backward(
     g, x, w = _wide(grad_out, input, weight)
     axes = (0, *range(2, x.ndim))
     scale = rstd.reshape(N, group, 1)
-    normal = np.multiply(np.subtract(x.reshape(N, group, -1), mean.reshape(N, group, 1)), scale)
+    normal = np.multiply(np.subtract(x.reshape(N, group, C // group * HxW), mean.reshape(N, group, 1)), scale)
     first = second = third = np.empty(0, input.dtype)
     if output_mask[1]:
         second = np.add.reduce(g * normal.reshape(x.shape), axis=axes)
     if output_mask[2]:
         third = np.add.reduce(g, axis=axes)
     if output_mask[0]:
-        weighted = (g if w is None else g * _per_channel(w, x.ndim)).reshape(N, group, -1)
+        weighted = (g if w is None else g * _per_channel(w, x.ndim)).reshape(N, group, C // group * HxW)
         first = weighted - _mean(weighted, -1) - normal * _mean(weighted * normal, -1)
         first = np.multiply(first, scale).reshape(x.shape)
     return tuple(a.astype(input.dtype, copy=False) for a in (first, second, third))

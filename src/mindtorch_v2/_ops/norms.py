@@ -246,7 +246,10 @@ def _renorm_grad(g: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     dims = _others(self, dim)
     wide = _dtype.float64 if self.dtype is _dtype.float32 else self.dtype
     size = linalg_vector_norm(self, p, dims, True, dtype=wide)
-    total = F.sum(F.mul(self, g), dims, True, dtype=wide)
+    if self.dtype.is_complex:
+        total = F.sum(F.real(F.mul(F.conj(self), g)), dims, True)
+    else:
+        total = F.sum(F.mul(self, g), dims, True, dtype=wide)
     slope = _norm_grad(total, self, size, p, dims, True, self.shape)
     inverse = F.reciprocal(F.add(size, 1e-7))
     inner = g if slope is None else F.sub(g, F.mul(inverse, slope))
@@ -260,7 +263,10 @@ renorm.derivative(self=_renorm_grad)
 @function("renorm_", expose="method")
 def renorm_(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     """In-place renorm."""
-    return self.copy_(renorm(self, p, dim, maxnorm))
+    needed = (
+        _dispatch.grad_state.enabled and self._rg
+    )  # the backward pass needs the values from before the write
+    return self.copy_(renorm(F.clone(self) if needed else self, p, dim, maxnorm))
 
 
 # ---------------------------------------------------------------------------------------------------- distances

@@ -10,6 +10,7 @@ from mindtorch_prof.flops import elementwise_flops
 from mindtorch_prof.inputs import TensorInput
 
 from .. import _dispatch
+from .._deprecated_signatures import call as call_with_factors
 from .._dispatch import function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default, preserve_format
 from . import _core
@@ -68,7 +69,7 @@ def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     return np.add(self, other, out)
 
 
-add_tensor.derivative(self=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha)
+add_tensor.derivative(self=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * conj(alpha))
 
 
 @op(
@@ -108,7 +109,7 @@ def sub_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     return np.subtract(self, other, out)
 
 
-sub_tensor.derivative(self=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else -g * alpha)
+sub_tensor.derivative(self=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else -g * conj(alpha))
 add_tensor.op.inplace.kernel = scaled_into(np.add, add_tensor.op.kernel)
 sub_tensor.op.inplace.kernel = scaled_into(np.subtract, sub_tensor.op.kernel)
 
@@ -122,7 +123,7 @@ def rsub_tensor(self: Any, other: Any, alpha: Any) -> Any:
     return F.sub(other, self, alpha=alpha)
 
 
-rsub_tensor.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * alpha, other=lambda g: g)
+rsub_tensor.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * conj(alpha), other=lambda g: g)
 
 
 @op(
@@ -142,7 +143,7 @@ def rsub_scalar(self: Any, other: Any, alpha: Any) -> Any:
     return np.subtract(number, array)
 
 
-rsub_scalar.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * alpha)
+rsub_scalar.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * conj(alpha))
 
 
 def _as_zero_dim(value: Any, like: Any) -> Any:
@@ -372,7 +373,11 @@ function("__imod__", expose="method")(remainder_)
 
 
 def _front_with_alpha(name: str, tensors: Any) -> None:
-    def front(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    def front(input: Any, other: Any, *more: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if more:
+            return call_with_factors(
+                front, name, ("input", "other"), (input, other, *more), alpha=alpha, out=out
+            )
         if alpha == 1 and out is None:
             return tensors(input, other)
         return tensors(input, other, alpha=alpha, out=out)
@@ -549,7 +554,8 @@ def ldexp(self: Any, other: Any) -> Any:
 
 
 ldexp.derivative(
-    self=lambda g, other: g * F.exp2(other.to(g.dtype)), other=lambda g, out: g * out * 0.6931471805599453
+    self=lambda g, other: g * conj(F.exp2(other.to(g.dtype))),
+    other=lambda g, out: g * conj(out) * 0.6931471805599453,
 )
 
 
@@ -564,7 +570,8 @@ def logaddexp(self: Any, other: Any) -> Any:
 
 
 logaddexp.derivative(
-    self=lambda g, self, out: g * F.exp(self - out), other=lambda g, other, out: g * F.exp(other - out)
+    self=lambda g, self, out: g * conj(F.exp(self - out)),
+    other=lambda g, other, out: g * conj(F.exp(other - out)),
 )
 
 

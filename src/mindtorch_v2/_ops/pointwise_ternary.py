@@ -121,7 +121,7 @@ def _check_same_dtype(self: np.ndarray, other: np.ndarray, name: str) -> None:
         )
 
 
-lerp_scalar.derivative(self=lambda g, weight: g * (1 - weight), end=lambda g, weight: g * weight)
+lerp_scalar.derivative(self=lambda g, weight: g * conj(1 - weight), end=lambda g, weight: g * conj(weight))
 
 
 @op(
@@ -144,9 +144,9 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
 
 
 lerp_tensor.derivative(
-    self=lambda g, weight: g * one_minus(weight),
-    end=lambda g, weight: g * weight,
-    weight=lambda g, self, end: g * (end - self),
+    self=lambda g, weight: g * conj(one_minus(weight)),
+    end=lambda g, weight: g * conj(weight),
+    weight=lambda g, self, end: g * conj(end - self),
 )
 
 

@@ -16,7 +16,7 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import INTEGRAL_NUMS
 from .._graph import Switches, grad_state
-from . import _layout
+from . import _dims, _layout
 from ._namespace import functions as F
 from .creation import _empty
 
@@ -186,8 +186,9 @@ def scatter_max(g: np.ndarray, places: np.ndarray, shape: tuple, dims: int, over
     """Add gradients at the input indices of the maxima."""
     count = math.prod(shape[-dims:])
     lead = math.prod(shape[:-dims])
-    flat = places.reshape(lead, -1) + (np.arange(lead, dtype=np.int64) * count)[:, None]
-    values = g.reshape(lead, -1)
+    flat = _dims.rows(_dims.flat_from(places, places.ndim - dims))
+    flat = flat + (np.arange(lead, dtype=np.int64) * count)[:, None]
+    values = g.reshape(flat.shape)
     if not overlapping:
         gradient = np.zeros(lead * count, g.dtype)
         gradient[flat] = values
@@ -380,7 +381,8 @@ def _declare_unpool(dims: int, aten_name: str) -> None:
                 f"Found an invalid max index: {bad} (output volumes are of size {'x'.join(map(str, size))})"
             )
         unpooled = np.zeros((lead, count), self.dtype)
-        np.put_along_axis(unpooled, indices.reshape(lead, -1), self.reshape(lead, -1), 1)
+        flat = _dims.rows(_dims.flat_from(indices, indices.ndim - dims))
+        np.put_along_axis(unpooled, flat, self.reshape(flat.shape), 1)
         return unpooled.reshape(*self.shape[:-dims], *size)
 
     def gathered(g: Any, indices: Any) -> Any:
@@ -664,7 +666,7 @@ def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
         flat = np.arange(math.prod(spatial)).reshape(spatial)
         for place in itertools.product(*map(range, size)):
             window = tuple(slice(*_bins(n, o)[i]) for n, o, i in zip(spatial, size, place))
-            values = self[(..., *window)].reshape(*lead, -1)
+            values = _dims.flat_from(self[(..., *window)], len(lead))
             best = values.argmax(-1)
             maxima[(..., *place)] = np.take_along_axis(values, best[..., None], -1)[..., 0]
             places[(..., *place)] = flat[window].reshape(-1)[best]
@@ -683,7 +685,7 @@ def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
 
     backward.derivative(
         grad_output=lambda g, indices: F.gather(
-            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)
+            _dims.flat_from(g, g.ndim - dims), -1, _dims.flat_from(indices, indices.ndim - dims)
         ).reshape(indices.shape),
         self=lambda self: F.zeros_like(self),
     )

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _dispatch, _dtype, _rejection, _sampling
 from .._dispatch import function, op
 from .._dtype import BY_NUM
+from . import _dims
 from ._children import Child, child, dtype_number, empty, empty_like, tensor
 from ._layout import dense_order, empty_as
 from ._namespace import functions as F
@@ -182,7 +183,7 @@ def _check_weights(weights: np.ndarray) -> None:
 def _multinomial(self: np.ndarray, num_samples: int, replacement: bool, generator: Any) -> np.ndarray:
     _check_multinomial(self, num_samples, replacement)
     gen = generator_of(generator, "multinomial")
-    rows = self.reshape(-1, self.shape[-1])
+    rows = _dims.rows(self)
     if replacement and num_samples > 1:
         indices = _rejection.multinomial_with_replacement(gen, rows, num_samples)
     else:

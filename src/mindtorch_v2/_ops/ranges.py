@@ -43,6 +43,10 @@ def _arange(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: An
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if dtype._rank == 1 and all(isinstance(v, int) for v in (start, end, step)):
         return np.arange(start, end, step, dtype=dtype._np)
+    if dtype is _dtype.int64:  # counted with whole numbers, where other integral dtypes count with fractions
+        if not int(step):
+            raise ValueError("step must be nonzero")
+        return np.arange(int(start), int(end), int(step), dtype=dtype._np)
     count = max(0, math.ceil((float(end) - float(start)) / float(step)))
     if dtype._rank == 1:
         return (int(start) + int(step) * np.arange(count, dtype=np.int64)).astype(dtype._np)

@@ -877,6 +877,6 @@ def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
 
 logsumexp.derivative(
     self=lambda g, self, out, dim, keepdim, self_shape: (
-        restore(g, dim, keepdim, self_shape) * F.exp(self - restore(out, dim, keepdim, self_shape))
+        restore(g, dim, keepdim, self_shape) * conj(F.exp(self - restore(out, dim, keepdim, self_shape)))
     )
 )

@@ -223,6 +223,8 @@ def _diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     along = _dims.one(dim, self.ndim)
+    if n == 0:  # torch leaves out what was to be added
+        return F.clone(self)
     for part in (prepend, append):
         for d in range(self.ndim) if part is not None else ():
             if d != along and part.shape[d] != self.shape[d]:

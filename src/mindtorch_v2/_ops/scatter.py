@@ -57,7 +57,7 @@ def places(index: np.ndarray, shape: tuple, dim: int) -> np.ndarray:
 
 
 def _check_index(index: np.ndarray, name: str) -> None:
-    if index.dtype.num not in _INDEX_NUMS:
+    if index.dtype.num not in _INDEX_NUMS and index.size:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _dispatch, _dtype
 from .._dispatch import as_view, composite, function, ints, op, view, wrap
-from .._graph import storage_of
+from .._graph import note_holder, storage_of
 from .._meta import is_meta, meta_tensor
 from .._tensor import _strided
 from . import _dims
@@ -31,6 +31,7 @@ def strided_view(text: str, **options: Any) -> Any:
 def as_own(tensor: Any) -> Any:
     """A view of a tensor that nobody else has, as a tensor of its own."""
     tensor._base = None
+    tensor._rg = tensor._rg is True
     return tensor
 
 
@@ -237,6 +238,7 @@ _reshape_alias.derivative(self=lambda g, self_shape: F.reshape(g, self_shape))
 def _view_dtype(self: Any, dtype: Any) -> Any:
     view = wrap(as_dtype(self._array, dtype))
     view._storage = storage_of(self)
+    note_holder(self, view)
     return view
 
 

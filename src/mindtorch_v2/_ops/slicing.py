@@ -8,8 +8,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, function, ints, op, view
-from .._graph import storage_of
-from .._tensor import Tensor
+from .._tensor import Tensor, _alias_for
 from . import _dims
 from ._children import Child, child, copy_, dtype_number, strided, tensor, tensor_of, view_of, zeros
 from ._namespace import functions as F
@@ -607,7 +606,7 @@ def _independent(self: Any, arrays: list) -> list:
     found = []
     for array in arrays:
         piece = _dispatch.wrap(array)
-        piece._storage = storage_of(self)._alias()  # writes to one piece do not count for the others
+        piece._storage = _alias_for(piece, self)  # writes to one piece do not count for the others
         found.append(piece)
     return found
 

@@ -52,7 +52,7 @@ def _in_order(array: np.ndarray, order: np.ndarray, dim: int) -> np.ndarray:
     """`np.take_along_axis`; along the last dimension in half its time."""
     if dim != array.ndim - 1 or not array.size:
         return np.take_along_axis(array, order, dim)
-    rows = array.reshape(-1, array.shape[-1])
+    rows = _dims.rows(array)
     return rows[np.arange(len(rows))[:, None], order.reshape(rows.shape)].reshape(array.shape)
 
 
@@ -303,7 +303,7 @@ def mode(self: np.ndarray, dim: int, keepdim: bool) -> Any:
     if self.dtype.kind == "c":
         raise _dispatch.not_implemented("mode_cpu", self)
     rows = np.moveaxis(self, dim, -1)
-    flat = rows.reshape(-1, rows.shape[-1])
+    flat = _dims.rows(rows)
     places: Any = np.empty(len(flat), np.int64)
     for i, row in enumerate(flat):
         values, counts = np.unique(row, return_counts=True)
@@ -400,10 +400,11 @@ def unique_method(
 )
 def unique_consecutive_op(self: np.ndarray, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
     if dim is None:
-        rows, flat = self.reshape(-1, 1), self.reshape(-1)
+        flat = self.reshape(-1)
+        rows = flat[:, None]
     else:
         dim = _dims.one(dim, self.ndim)
-        rows = np.moveaxis(self, dim, 0).reshape(self.shape[dim], -1)
+        rows = _dims.flat_from(np.moveaxis(self, dim, 0), 1)
         flat = None
     new = np.ones(len(rows), bool)
     if len(rows) > 1:
@@ -458,7 +459,7 @@ def searchsorted_op(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and input value tensor "
             f"must match, but we got boundaries tensor {list(boundaries.shape)} and input value tensor {list(self.shape)}"
         )
-    flat, values = boundaries.reshape(-1, boundaries.shape[-1]), self.reshape(-1, self.shape[-1])
+    flat, values = _dims.rows(boundaries), _dims.rows(self)
     positions = np.empty(values.shape, kind)
     for i in range(len(flat)):
         positions[i] = np.searchsorted(flat[i], values[i], where)

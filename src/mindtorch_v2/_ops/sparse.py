@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype
+from .._deprecated_signatures import call as call_with_factors
 from .._dispatch import OPS, composite, function, wrap
 from ._namespace import functions as F
 from ._warn import warn_once
@@ -416,8 +417,11 @@ def smm(input: Any, mat: Any) -> Any:
 
 
 @function()
-def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def sspaddmm(input: Any, mat1: Any, mat2: Any, *more: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * mat1 @ mat2, with `input` and `mat1` sparse."""
+    if more:
+        names, given = ("input", "mat1", "mat2"), (input, mat1, mat2, *more)
+        return call_with_factors(sspaddmm, "sspaddmm", names, given, beta=beta, alpha=alpha)
     from .. import _sparse_ops
 
     product = to_sparse(_sparse_ops.mm(mat1, mat2))

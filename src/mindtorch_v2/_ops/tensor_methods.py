@@ -6,7 +6,6 @@ from typing import Any
 
 from .. import _dispatch
 from .._dispatch import function
-from .._graph import attach
 from .._torch_dispatch import track_tensor
 from ._namespace import functions as F
 
@@ -19,14 +18,15 @@ def as_subclass(self: Any, cls: Any) -> Any:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits "
             "from Tensor."
         )
-    instance: Any = object.__new__(cls)
+    instance: Any = _dispatch.new_tensor(cls)
     if self._array_missing:
         instance._array_missing, instance._meta = True, self._meta
         return track_tensor(instance)
     alias = F.alias(self)
     instance._array, instance._storage, instance._base = alias._array, alias._storage, alias._base
-    if alias._rg:
-        attach(instance, alias._grad_fn, alias._output_nr)
+    _dispatch.add_view(instance._base, instance)
+    instance._rg, instance._grad_fn, instance._output_nr = alias._rg, alias._grad_fn, alias._output_nr
+    instance._seen_version, instance._view_made_in = alias._seen_version, alias._view_made_in
     return track_tensor(instance)
 
 

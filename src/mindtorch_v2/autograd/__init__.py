@@ -8,7 +8,7 @@ from typing import Any
 from .. import _dispatch, _dtype
 from .. import _recording_hooks as _hooks
 from .._graph import SavedTensor as SavedTensor
-from .._graph import accumulator, grad_state
+from .._graph import accumulator, grad_state, is_own_leaf
 from .._size import Size
 from .._tensor import Tensor
 from . import anomaly_mode as anomaly_mode
@@ -106,7 +106,7 @@ def _roots(outputs: tuple, gradients: tuple) -> list:
                 f"element {number} of tensors does not require grad and does not have a grad_fn"
             )
         node = output.grad_fn
-        if node is None and output._view_made_in is not None:
+        if node is None and not is_own_leaf(output):
             continue
         roots.append((accumulator(output) if node is None else node, output._output_nr, gradient))
     return roots

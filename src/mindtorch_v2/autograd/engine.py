@@ -18,7 +18,6 @@ from .._dispatch import call_user
 from .._graph import AccumulateGrad, Node, Switches, grad_state
 from .._tensor import Tensor
 
-_new = object.__new__
 _run_numbers = itertools.count()
 # Leaves run before all other nodes, in the order in which their gradients are complete.
 _arrivals = itertools.count()

@@ -162,7 +162,10 @@ def _count_inference(change: int) -> None:
     """
     with Switches.lock:
         _Inference.count += change
-        _dispatch.new = _dispatch.new_in_inference if _Inference.count else object.__new__
+        if _Inference.count:
+            _dispatch.new, _dispatch.new_view = _dispatch.new_in_inference, _dispatch.new_view_in_inference
+        else:
+            _dispatch.new, _dispatch.new_view = _dispatch.new_tensor, _dispatch.new_plain_view
 
 
 class inference_mode(_GradContext):

@@ -4,16 +4,22 @@ and its views.
 
 from __future__ import annotations
 
-import gc
 import re
-import sys
 import weakref
 from typing import Any
 
-import numpy as np
-
 from .. import _dispatch, _dtype
-from .._graph import Node, SavedResult, Switches, attach, edge, grad_state, storage_of, version_of
+from .._graph import (
+    Node,
+    SavedResult,
+    Switches,
+    attach,
+    edge,
+    grad_state,
+    set_requires_grad,
+    storage_of,
+    version_of,
+)
 from .._tensor import Tensor
 from .._torch_dispatch import replay_view
 
@@ -40,7 +46,7 @@ def _check_view(view: Any, action: str) -> None:
     is the text for either).
     """
     kind, fn = view._view_made_in, view._grad_fn
-    if kind in (None, "before") and not view._multi_view:
+    if kind is None and not view._multi_view:
         return
     if fn is not None:
         start = (
@@ -170,17 +176,15 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
         grad_state.numbers_taken = 0
     base = tensor._base
     if base is None:
-        first = not tensor._rg
         _move_retained(tensor, node)
         attach(tensor, node, number)
-        if first:
-            update_views(tensor)
+        set_requires_grad(tensor, True)
         return
     copy = CopySlices()
     copy.seq, grad_state.seq = grad_state.seq, grad_state.seq + 1
     copy.forward_thread = node.forward_thread
     copy.fn, copy.number = node, number
-    copy.replay = tensor.__dict__.get("_replay")
+    copy.replay = tensor._replay
     base_offset = base.storage_offset()
     copy.geometry = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset() - base_offset)
     copy.base_shape, copy.base_stride = tuple(base.shape), base.stride()
@@ -195,34 +199,11 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
             saved.written = weakref.ref(copy)
     if Switches.anomaly:
         copy.metadata.update(node.metadata)
-    first = not base._rg
     _move_retained(base, copy)
     attach(base, copy)
-    if first:
-        update_views(base, 1)
+    set_requires_grad(base, True)
     tensor._rg = True
     refresh_view(tensor)
-
-
-def update_views(base: Any, n_known_views: int = 0) -> None:
-    """`base` takes part in gradients from now on: so do the views that were taken of it earlier.
-
-    Finding them walks over all objects, so it is done only if the storage has references besides those of
-    `base` and of `n_known_views` views.
-    """
-    storage = base._storage
-    if storage is None or sys.getrefcount(storage) <= _STORAGE_ALONE + n_known_views:
-        return
-    is_leaf = base.grad_fn is None
-    for holder in gc.get_referrers(storage):
-        # the referrer is a tensor, or its __dict__ where Python stores that separately
-        for view in gc.get_referrers(holder) if type(holder) is dict else (holder,):
-            if not isinstance(view, Tensor) or view._base is not base:
-                continue
-            if view._array.dtype.num not in _dtype.INTEGRAL_NUMS:
-                view._rg = True
-            if is_leaf and view._view_made_in is None:
-                view._view_made_in = "before"
 
 
 def refresh_view(view: Any) -> None:
@@ -233,7 +214,7 @@ def refresh_view(view: Any) -> None:
         return
     _check_view(view, _CHANGED)
     state, enabled = grad_state, grad_state.enabled
-    steps = view.__dict__.get("_replay")
+    steps = view._replay
     state.enabled = True
     try:
         if steps is not None:
@@ -272,19 +253,10 @@ def detach_(tensor: Any) -> Any:
         )
     if tensor._grad_fn is not None:
         tensor._spoiled = _DETACHED
-    tensor._rg, tensor._grad_fn, tensor._output_nr = False, None, 0
+    set_requires_grad(tensor, False)
+    tensor._grad_fn, tensor._output_nr = None, 0
     return tensor
 
-
-def _storage_references() -> int:
-    """getrefcount of a storage that only one tensor refers to."""
-    tensor = _dispatch.wrap(np.zeros(1))
-    storage_of(tensor)
-    storage = tensor._storage
-    return sys.getrefcount(storage)
-
-
-_STORAGE_ALONE = _storage_references()
 
 _dispatch.check_inplace = check_inplace  # type: ignore[attr-defined]
 _dispatch.keep_before_write = keep_before_write  # type: ignore[attr-defined]

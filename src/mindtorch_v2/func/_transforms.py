@@ -55,13 +55,13 @@ def _differentiable_argument(value: Any, level: int) -> Any:
 def _comes_from_outside(tensor: torch.Tensor, level: int) -> bool:
     """Whether a tensor's history reaches a leaf that neither this transform nor an inner one created."""
     if tensor.grad_fn is None:
-        return getattr(tensor, "_func_level", 0) < level
+        return tensor._func_level < level
     visited = {tensor.grad_fn}
     stack = [tensor.grad_fn]
     while stack:
         node = stack.pop()
         variable = getattr(node, "variable", None)
-        if variable is not None and getattr(variable, "_func_level", 0) < level:
+        if variable is not None and variable._func_level < level:
             return True
         for next_node, _ in node.next_functions:
             if next_node is not None and next_node not in visited:

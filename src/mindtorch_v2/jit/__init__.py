@@ -51,6 +51,16 @@ __all__ = [
 ]
 
 
+def _overload(func: Any) -> Any:
+    """Declare a signature of the function of the same name that follows: for TorchScript's compiler, which is not there."""
+    return func
+
+
+def _overload_method(func: Any) -> Any:
+    """The same for a method."""
+    return func
+
+
 class Error(Exception):
     """An error inside a scripted function; functions run eagerly here and raise their own."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .. import _dtype
+from .. import _dispatch, _dtype
 from .._overrides import ALL_OFF, disabled_torch_function, overrides_limited, process_state
 from .._tensor import Tensor
 
@@ -116,7 +116,7 @@ class UninitializedTensorMixin:
 
     @classmethod
     def _make(cls, requires_grad: bool, device: Any, dtype: Any) -> Any:
-        made = object.__new__(cls)
+        made: Any = _dispatch.new_tensor(cls)
         made._lazy_dtype = torch.get_default_dtype() if dtype is None else dtype
         made._lazy_device = torch.get_default_device() if device is None else torch.device(device)
         if requires_grad:

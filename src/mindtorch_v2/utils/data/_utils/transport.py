@@ -26,7 +26,7 @@ import numpy as np
 
 import mindtorch_v2 as torch
 
-from ...._tensor import _INTERNAL
+from .... import _dispatch
 
 _HAS_FILES = hasattr(os, "memfd_create") and hasattr(socket, "send_fds") and sys.maxsize > 2**32
 _FILE_FROM = 256 * 1024  # bytes from which on a file is cheaper for the receiver than copies through a socket
@@ -41,7 +41,7 @@ class _Pickler(ForkingPickler):
     def reducer_override(self, value: Any) -> Any:
         if type(value) is not torch.Tensor or value.is_sparse or value.is_meta or value._hooks:
             return NotImplemented
-        if not vars(value).keys() <= _INTERNAL:  # the user's own attributes
+        if value.__dict__:  # the user's own attributes
             return NotImplemented
         if value.requires_grad and not value.is_leaf:
             raise RuntimeError(
@@ -66,7 +66,7 @@ def _dense(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], tuple[int
 
 
 def _tensor_of(array: np.ndarray[Any, Any], order: tuple[int, ...] | None, requires_grad: bool) -> Any:
-    tensor = object.__new__(torch.Tensor)
+    tensor = _dispatch.new_tensor(torch.Tensor)
     tensor._array = array if order is None else array.transpose(order)
     return tensor.requires_grad_() if requires_grad else tensor
 

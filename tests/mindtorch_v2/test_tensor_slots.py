@@ -1,0 +1,202 @@
+"""The internal fields of tensors: outside of `__dict__`, the same defaults from both allocators, views."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import _dispatch, _storage, _tensor_slots
+
+
+def _after_backward() -> torch.Tensor:
+    leaf = torch.ones(3, requires_grad=True)
+    leaf.register_hook(lambda gradient: gradient * 2)
+    (leaf * leaf).sum().backward()
+    return leaf
+
+
+def _level_of_a_transform() -> torch.Tensor:
+    seen = []
+    torch.func.grad(lambda x: (seen.append(x), x.sum())[1])(torch.ones(2))
+    return seen[0]
+
+
+TENSORS: dict[str, Callable[[], torch.Tensor]] = {
+    "a factory's": lambda: torch.ones(3),
+    "an op's": lambda: torch.ones(3) + 1,
+    "an op's with a gradient": lambda: torch.ones(3, requires_grad=True).exp(),
+    "a view": lambda: torch.ones(3)[1:],
+    "a view of a view that was written": lambda: torch.ones(3)[1:][1:].add_(1),
+    "one of several views": lambda: torch.ones(4).split(2)[1],
+    "a leaf after a backward pass": _after_backward,
+    "a retained gradient's": lambda: torch.ones(2, requires_grad=True).mul(2).requires_grad_(),
+    "a parameter": lambda: torch.nn.Parameter(torch.ones(2)),
+    "a meta tensor": lambda: torch.ones(3, device="meta"),
+    "a sparse tensor": lambda: torch.eye(3).to_sparse(),
+    "an inference tensor": torch.inference_mode()(lambda: torch.ones(3)[1:]),
+    "detached": lambda: torch.ones(2).detach(),
+    "data": lambda: torch.ones(2).data,
+    "shared": lambda: torch.ones(2).share_memory_(),
+    "in a transform": _level_of_a_transform,
+}
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_the_dict_of_a_tensor_is_empty(kind: str) -> None:
+    assert TENSORS[kind]().__dict__ == {}
+
+
+def test_attributes_copied_from_another_tensor_leave_the_elements_alone() -> None:
+    source, target = torch.arange(6.0).view(2, 3), torch.zeros(2)
+    source.note = "a"
+    target.__dict__.update(source.__dict__)
+    assert (target.tolist(), target.note) == ([0.0, 0.0], "a")
+    target.__dict__ = source.__dict__.copy()
+    assert target.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "duplicate",
+    [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+def test_copies_keep_the_attributes_that_the_program_set(duplicate: Callable[[Any], Any]) -> None:
+    tensor = torch.ones(3, requires_grad=True)
+    tensor.note = ["a"]
+    twin = duplicate(tensor)
+    assert (twin.__dict__, twin.requires_grad, twin.tolist()) == ({"note": ["a"]}, True, [1.0, 1.0, 1.0])
+    assert (twin.note is tensor.note) == (duplicate is copy.copy)
+
+
+def _fields(tensor: Any) -> dict[str, Any]:
+    return {name: getattr(tensor, name) for name in _tensor_slots.DEFAULTS}
+
+
+@pytest.mark.parametrize("core", ["chosen", "python"])
+def test_a_new_tensor_has_the_defaults_and_no_array(core: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if core == "python":
+        monkeypatch.setattr(_tensor_slots, "_compiled", None)
+    new_tensor = _tensor_slots.allocators(torch.Tensor).new_tensor
+    for cls in (torch.Tensor, torch.nn.Parameter):
+        tensor = new_tensor(cls)
+        assert type(tensor) is cls
+        assert _fields(tensor) == _tensor_slots.DEFAULTS
+        assert not hasattr(tensor, "_array")
+        assert tensor.__dict__ == {}
+
+
+@pytest.mark.parametrize("core", ["chosen", "python"])
+def test_views_know_their_base_and_are_found_while_they_live(
+    core: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if core == "python":
+        monkeypatch.setattr(_tensor_slots, "_compiled", None)
+    new_tensor, new_view, add_view, views_of = _tensor_slots.allocators(torch.Tensor)
+    base = new_tensor(torch.Tensor)
+    base._array = torch.ones(4)._array
+    views = [new_view(base, base._array[i:]) for i in range(3)]
+    inner = new_view(views[1], base._array[3:])
+    other = new_tensor(torch.Tensor)
+    add_view(base, other)
+    assert all(view._base is base for view in (*views, inner))
+    assert {id(view) for view in views_of(base)} == {id(view) for view in (*views, inner, other)}
+    assert views_of(views[1]) == []
+    del views[1], inner
+    gc.collect()
+    assert {id(view) for view in views_of(base)} == {id(view) for view in (*views, other)}
+    for i in range(1000):  # what is dead does not pile up
+        new_view(base, base._array[i % 4 :])
+    assert len(views_of(base)) == 3
+    assert not hasattr(base._views, "__len__") or len(base._views) < 128
+
+
+def test_allocators_refuse_what_is_no_tensor() -> None:
+    with pytest.raises(TypeError):
+        _dispatch.new_tensor(int)
+    if _tensor_slots._compiled is not None:
+        with pytest.raises(TypeError, match="a tensor is needed"):
+            _dispatch.new_view(3, None)
+        with pytest.raises(TypeError, match="is not a slot"):
+            _tensor_slots._compiled.allocators(torch.Tensor, {"shape": None})
+
+
+def test_a_cycle_through_a_base_and_its_views_is_collected() -> None:
+    base = torch.zeros(3)
+    base.views = [base[i:] for i in range(3)]
+    reference = _storage.views_of(base)[0]
+    del base
+    import weakref
+
+    watched = weakref.ref(reference)
+    del reference
+    gc.collect()
+    assert watched() is None
+
+
+def _no_heap_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("walks over all objects")
+
+    monkeypatch.setattr(gc, "get_referrers", refuse)
+    monkeypatch.setattr(gc, "get_objects", refuse)
+
+
+def test_requiring_gradients_reaches_earlier_views_without_a_walk_over_all_objects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _no_heap_walks(monkeypatch)
+    base = torch.zeros(3)
+    view = base[:2]
+    inner = view[:1]
+    base.requires_grad_()
+    assert (view.requires_grad, inner.requires_grad, view.is_leaf) == (True, True, True)
+    (view * 2).sum().backward()  # torch: the view accumulates nothing, nor does its base
+    assert (view.grad, base.grad) == (None, None)
+    base.requires_grad_(False)
+    assert (view.requires_grad, inner.requires_grad) == (False, False)
+    view.requires_grad_()
+    assert (view.requires_grad, base.requires_grad, inner.requires_grad) == (True, False, False)
+    (view * 2).sum().backward()
+    assert view.grad.tolist() == [2.0, 2.0]
+    view.requires_grad_(False)
+    base.requires_grad_()
+    assert view.requires_grad
+
+
+def test_detaching_a_base_in_place_leaves_its_rebuilt_views_their_history() -> None:
+    base = torch.zeros(3)
+    view, untouched = base[:2], base[1:]
+    base.add_(torch.ones(3, requires_grad=True))
+    assert view.grad_fn.name() == "AsStridedBackward0"
+    base.detach_()
+    assert (view.requires_grad, untouched.requires_grad, base.requires_grad) == (True, False, False)
+
+
+def test_sharing_memory_moves_views_and_aliases_without_a_walk_over_all_objects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _no_heap_walks(monkeypatch)
+    base = torch.arange(4.0)
+    storage = base.untyped_storage()
+    others = [
+        base[1:],
+        base.detach()[1:],
+        base.data[1:],
+        torch.nn.Parameter(base)[1:],
+        base.view(torch.int32),
+    ]
+    others.append(torch.empty(0).set_(base.data.untyped_storage(), 1, (3,), (1,)))
+    storage.share_memory_()
+    for tensor in others:
+        assert tensor.is_shared()
+    with torch.no_grad():
+        base[1] = 7.0
+        for tensor in (others[0], *others[1:4], others[5]):
+            assert tensor[0].item() == 7.0
+    assert others[4].view(torch.float32)[1].item() == 7.0
