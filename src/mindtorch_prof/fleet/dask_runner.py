@@ -6,6 +6,7 @@ Needs the extra `dask`. Files are opened on the workers: with a scheduler on oth
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _BRANCHES = 16  # sketches that one task merges
 _START_TIMEOUT = "30s"
+_POLL_S = 0.01
+_NO_WORKER_S = 60.0  # after which a cluster without workers is given up
 
 
 class DaskError(Exception):
@@ -59,7 +62,7 @@ def _client(scheduler: str | None, paths: Sequence[str], workers: int | None) ->
         n_workers=worker_count(paths, workers),
         threads_per_worker=1,
         processes=True,
-        dashboard_address=None,
+        dashboard_address=":0",  # any free port: the usual one may be taken by another cluster
         memory_limit=_memory_limit(paths),
     )
     with cluster, distributed.Client(cluster) as client:  # type: ignore[no-untyped-call]
@@ -73,16 +76,13 @@ def _memory_limit(paths: Sequence[str]) -> int:
 
 def run_on(client: Client, paths: Sequence[str], read: Read, progress: Progress | None = None) -> Sketch:
     """On the cluster of a client."""
-    from distributed import as_completed
-
     # no names from arguments: a file may have changed since an earlier run
     leaves = {client.submit(read, path, pure=False): path for path in paths}
     sketches: list[Sketch] = []
     merges: dict[Future, list[Future]] = {}
     waiting: list[Future] = []
     try:
-        completed: Iterator[Future] = as_completed(list(leaves))  # type: ignore[no-untyped-call]
-        for done, future in enumerate(completed, 1):
+        for done, future in enumerate(_completed(client, list(leaves)), 1):
             if future.status == "finished":
                 waiting.append(future)
             else:
@@ -100,6 +100,25 @@ def run_on(client: Client, paths: Sequence[str], read: Read, progress: Progress 
             client.cancel(list(leaves) + list(merges), force=True)  # type: ignore[no-untyped-call]
         raise
     return merge_all(sketches)
+
+
+def _completed(client: Client, futures: list[Future]) -> Iterator[Future]:
+    """Futures as they are done. A cluster that has lost its workers for good is an error: it would be waited for without end."""
+    from distributed import as_completed
+
+    completed = as_completed(futures)  # type: ignore[no-untyped-call]
+    last_worker = time.monotonic()
+    for left in range(len(futures), 0, -1):
+        while not completed.has_ready():  # type: ignore[no-untyped-call]
+            time.sleep(_POLL_S)
+            now = time.monotonic()
+            if now - last_worker > _NO_WORKER_S / 10 and client.scheduler_info(n_workers=1)["workers"]:
+                last_worker = now
+            if now - last_worker > _NO_WORKER_S:
+                raise DaskError(
+                    f"the cluster has had no worker for {_NO_WORKER_S:g} seconds; {left} files are not read"
+                )
+        yield next(completed)
 
 
 def merged_bytes(parts: Sequence[bytes]) -> bytes:

@@ -32,13 +32,12 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def client() -> Iterator[object]:
     import dask
 
-    with dask.config.set(
-        {"distributed.scheduler.allowed-failures": 2, "distributed.comm.timeouts.connect": "10s"}
-    ):
+    with dask.config.set({"distributed.scheduler.allowed-failures": 2}):
         cluster = distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="2GiB"
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit="2GiB"
         )
         with cluster, distributed.Client(cluster) as client:
+            client.wait_for_workers(2, timeout=60)
             yield client
 
 
@@ -70,7 +69,8 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing(
     killed: list[int] = []
 
     def kill_one() -> None:
-        while not (begun := list(tmp_path.iterdir())):
+        deadline = time.monotonic() + 60
+        while not (begun := list(tmp_path.iterdir())) and time.monotonic() < deadline:
             time.sleep(0.01)
         killed.append(int(begun[0].name.rpartition("-")[2]))
         os.kill(killed[0], 9)
@@ -103,3 +103,14 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(dask_runner, "_START_TIMEOUT", "1s")
     with pytest.raises(DaskError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         fleet([str(GLOO)], scheduler="tcp://127.0.0.1:9")
+
+
+def test_a_cluster_without_workers_is_given_up(monkeypatch: pytest.MonkeyPatch, paths: list[str]) -> None:
+    monkeypatch.setattr(dask_runner, "_NO_WORKER_S", 0.5)
+    cluster = distributed.LocalCluster(n_workers=0, dashboard_address=":0")
+    with (
+        cluster,
+        distributed.Client(cluster) as client,
+        pytest.raises(DaskError, match=r"no worker for 0\.5 seconds; 21 files are not read"),
+    ):
+        run_on(client, paths, Task())
