@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from fleet_jobs import GLOO, make_job
+from slow_task import Slow
 
 from mindtorch_prof import fleet
 from mindtorch_prof.fleet import dask_runner
@@ -39,21 +40,6 @@ def client() -> Iterator[object]:
         with cluster, distributed.Client(cluster) as client:
             client.wait_for_workers(2, timeout=60)
             yield client
-
-
-class Slow:
-    """A task that takes a while and writes down who runs it, so that a worker can be killed in the middle."""
-
-    def __init__(self, folder: Path, deadly: str = "") -> None:
-        self.folder, self.deadly = str(folder), deadly
-
-    def __call__(self, path: str) -> bytes:
-        name = os.path.basename(path)
-        Path(self.folder, f"{name}-{os.getpid()}").touch()
-        if name == self.deadly:
-            os._exit(1)
-        time.sleep(0.1)
-        return Task()(path)
 
 
 def test_a_cluster_gives_the_bytes_of_this_process(client: object, paths: list[str]) -> None:
