@@ -425,7 +425,8 @@ class MetadataFilter:
             if event.get("ph") != "M":
                 continue
             args = event.get("args")
-            if args.__class__ is dict and event.get("name") not in _NAMES_AND_ORDER:
+            name = event.get("name")  # of a damaged file: anything
+            if args.__class__ is dict and not (isinstance(name, str) and name in _NAMES_AND_ORDER):
                 name = str(event.get("name"))
                 kept, left_out = without_environment({name: args})
                 inner = kept.get(name)
