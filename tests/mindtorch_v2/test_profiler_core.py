@@ -267,6 +267,24 @@ def test_memory_that_a_numpy_array_shares_is_not_freed_with_its_tensor(each_core
     assert (alive, at_the_end) == (400, 0)
 
 
+def test_a_thread_that_only_waits_does_not_disturb_the_stacks_of_others(each_core: Any) -> None:
+    may_end = threading.Event()
+    waiting = threading.Thread(target=may_end.wait)
+    waiting.start()
+
+    def outer() -> None:
+        for _ in range(5):
+            torch.ones(3)
+
+    with profile(with_stack=True) as prof:
+        outer()
+    may_end.set()
+    waiting.join()
+    trace = prof.as_recorded().trace
+    callers = [trace.stacks[stack][0].rpartition(": ")[2] for stack in trace.stack.tolist()]
+    assert callers == ["outer"] * 5
+
+
 @contextmanager
 def profile_function_set_in(thread: str) -> Iterator[None]:
     """A profile function of somebody else, in this thread or in another one that runs."""

@@ -377,10 +377,10 @@ class Core:
         if thread.untraced > 1:
             thread.untraced -= 1
             return
+        if thread.traces and thread.other is None:
+            sys.setprofile(thread.hook)  # its return is an event where another thread has a profile function
         thread.calls.extend((HIDDEN, clock()))  # the call of this function, whose return will be logged
         thread.untraced = 0
-        if thread.traces and thread.other is None:
-            sys.setprofile(thread.hook)
 
     # ------------------------------------------------------------------------------------------------ memory
 
