@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from fact_files import FACTS
 
 from mindtorch_prof import load
@@ -20,6 +21,7 @@ def test_the_answer_is_what_the_command_prints(printed: Callable[..., str]) -> N
 
 
 def test_the_answer_prints_and_converts() -> None:
+    pytest.importorskip("pandas", reason="runs with the extra `pandas`")
     answer = load(TRACE).device()
     assert "device 0: 50.7% busy of 13.009ms" in str(answer)
     assert "<table" in answer._repr_html_()
