@@ -16,7 +16,7 @@ import orjson
 
 from mindtorch_prof import trace as columns
 from mindtorch_prof.inputs import Inputs
-from mindtorch_prof.settings import Settings
+from mindtorch_prof.settings import FrozenDict, Settings
 from mindtorch_prof.trace import Frames, Health, Memory, TensorIds, Trace
 
 from ... import _dispatch
@@ -292,7 +292,14 @@ def _settings(
         module_call=None if recorder.functions is None else _module_call(),
         event_cost_ns=event_cost_ns,
         added_metadata=recorder.added_metadata,
+        distributed=FrozenDict(_distributed_info() or {}),
     )
+
+
+def _distributed_info() -> dict[str, Any] | None:
+    """The job's rank, size and groups; None where the program has not imported torch.distributed or formed a group."""
+    module = sys.modules.get("mindtorch_v2.distributed.distributed_c10d")
+    return None if module is None else module.distributed_info()
 
 
 def _threads(native_ids: dict[int, int]) -> dict[int, tuple[int, str]]:
