@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import averages as grouping
 from ..arrays import IntArray
-from ..export.stacks import folded_stack, plain_frame
+from ..export.stacks import folded_stack
+from ..text_escaping import folded_frame
 from .groups import device_times
 from .recording import Recording, as_results
 
@@ -48,7 +49,7 @@ def _op_paths(results: Results, rows: IntArray, outer: list[str]) -> tuple[IntAr
     """For each row the number of its path, and the paths: the names of its ancestors after the `outer` stack of the outermost one."""
     trace = results.trace
     group_of, names = grouping.group_names(trace)
-    frames = [plain_frame(name) for name in names]
+    frames = [folded_frame(name) for name in names]
     path_of = np.full(len(trace), -1, np.int64)
     paths: list[str] = []
     above, level = results.shown_parent, results.tree.depth

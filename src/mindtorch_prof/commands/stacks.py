@@ -16,6 +16,7 @@ import sys
 
 from . import _common
 from ._common import CommandError
+from ._options import path_to_write
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--metric", choices=("cpu", "device"), default="cpu", help="which self time to use (cpu)"
     )
     parser.add_argument(
-        "-o", "--output", default="-", metavar="OUT", help="the file to write (standard output)"
+        "-o", "--output", type=path_to_write, metavar="OUT", help="the file to write (standard output)"
     )
 
 
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     with _common.phase("aggregating"):
         stacks = folded(loaded, by=by, device=options.metric == "device")
         text = "".join(f"{line} {value}\n" for line, value in stacks)
-    if options.output == "-":
+    if options.output is None:
         sys.stdout.write(text)
         return 0
     from ..files import open_for_export

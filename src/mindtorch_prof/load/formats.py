@@ -142,7 +142,7 @@ def is_trace(path: Path) -> bool:
 
 def is_other_format(head: bytes) -> bool:
     """Whether the first bytes of a file are those of another format than Kineto's."""
-    return head.startswith(MAGIC) or is_text_capture(head)
+    return head.startswith((MAGIC, NATIVE_MAGIC)) or is_text_capture(head)
 
 
 def database_format(tables: SqliteTables) -> str | None:
