@@ -185,6 +185,26 @@ def record_call(
     return row
 
 
+def _in_double(value: Any) -> Any:
+    """A copy of arguments with float64 in the place of half precision."""
+    if isinstance(value, torch.Tensor):
+        low = value.dtype in (torch.bfloat16, torch.float16)
+        return value.detach().to(torch.float64).requires_grad_(value.requires_grad) if low else value
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(_in_double(item) for item in value)
+    if isinstance(value, dict):
+        return {key: _in_double(item) for key, item in value.items()}
+    return torch.float64 if value in (torch.bfloat16, torch.float16) else value
+
+
+def record_exact(
+    call: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any], orders: int
+) -> dict[str, Any]:
+    """Result and gradients of a call in half precision, from float64: torch's own rounding may be far from them."""
+    row = record_call(call, "", _in_double(arguments), _in_double(options), orders)
+    return {f"exact_{name}": row[name] for name in ("result", "gradients") if row.get(name) is not None}
+
+
 def _with_clone(method: Callable[..., Any]) -> Callable[..., Any]:
     """An in-place form, of a copy of the first argument."""
     return lambda first, *rest, **options: method(
@@ -220,6 +240,8 @@ def record(info: Any, dtype: torch.dtype, limit: int) -> list[dict[str, Any]]:
         for call, name in calls:
             try:
                 row = record_call(call, name, arguments, options, orders)
+                if dtype in (torch.bfloat16, torch.float16) and "result" in row:
+                    row |= record_exact(call, arguments, options, orders)
             except Unstorable:
                 continue
             if name == path or "error" not in row:
