@@ -40,6 +40,10 @@ RANDOM = frozenset(
     nn.functional.fractional_max_pool3d nn.functional.multi_head_attention_forward normal.number_mean
     normal.in_place nn.functional.scaled_dot_product_attention svd_lowrank pca_lowrank resize_ resize_as_""".split()
 )
+# Which of several equal elements is named first is not specified.
+TIES = frozenset("argsort kthvalue mode msort sort topk".split())
+# Eigenvectors are right whatever their phase.
+PHASES = frozenset(("linalg.eig", "linalg.eigh"))
 
 
 def _sets_seed(name: str) -> Any:
@@ -263,6 +267,8 @@ def differences(op: str, row: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "forward", f"{form}accepted: {row['error']}"
         return
     try:
+        if _is_ambiguous(op, row, sample, result):
+            return
         compare(row["result"], result, op not in RANDOM, exact=row.get("exact_result"))
     except Difference as error:
         yield "forward", form + str(error)
@@ -280,6 +286,31 @@ def differences(op: str, row: dict[str, Any]) -> Iterator[tuple[str, str]]:
         except Exception as error:
             yield what, form + _raised(error)
             return
+
+
+def _is_ambiguous(op: str, row: dict[str, Any], sample: Sample, result: Any) -> bool:
+    """Whether an op has several right results here, and gave one of them."""
+    if op in PHASES:
+        compare(row["result"][1][0], result[0])
+        vectors = result[1].detach()
+        name, array = row["result"][1][1][1:3]
+        expected = ("tensor", name.replace("complex", "float").replace("128", "64"), np.abs(array), None, False)
+        compare(expected, vectors.abs() if vectors.is_complex() else vectors.abs())
+        return not np.allclose(vectors.numpy(), array)
+    if op not in TIES:
+        return False
+    data = sample.arguments[0].detach()
+    if np.unique(data.double().numpy()).size == data.numel():
+        return False
+    if isinstance(result, torch.Tensor):
+        dim = sample.options.get("dim", next((a for a in sample.arguments[1:] if type(a) is int), -1))
+        named = result if op == "msort" else data.gather(dim, result) if data.dim() else data.reshape(result.shape)
+        wanted = data.sort(0 if op == "msort" else dim, sample.options.get("descending", False))[0]
+        if op == "argsort" and not bool((named == wanted).all()):
+            raise Difference("not in order")
+        return op == "argsort" or bool((named == wanted).all())
+    compare(row["result"][1][0], result[0])
+    return True
 
 
 def _compare_gradients(

@@ -93,8 +93,8 @@ def _stored_tensor(value: torch.Tensor, storages: dict[int, Any] | None) -> Any:
         return ("tensor", *_array(value), value.stride(), requires_grad)
     place = value.untyped_storage().data_ptr()
     count = value.untyped_storage().nbytes() // value.element_size()
-    if place not in storages:
-        storages[place] = _array(value.as_strided((count,), (1,), 0))
+    if place not in storages:  # with the tensor: its memory is not used again
+        storages[place] = (*_array(value.as_strided((count,), (1,), 0)), value)
     if storages[place][0] != str(value.dtype).removeprefix("torch."):
         return ("tensor", *_array(value), value.stride(), requires_grad)
     number = list(storages).index(place)
@@ -161,7 +161,7 @@ def record_call(
     storages: dict[int, Any] = {}
     row: dict[str, Any] = {"path": path, "args": stored(arguments, storages)}
     row["kwargs"] = stored(options, storages)
-    row["storages"] = list(storages.values())
+    row["storages"] = [(kind, array) for kind, array, _ in storages.values()]
     inputs = _tensors(arguments) + _tensors(options)
     try:
         torch.manual_seed(0)

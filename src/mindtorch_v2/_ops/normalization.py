@@ -602,6 +602,8 @@ def _batch_norm_impl_index(
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if input.ndim < 2:
+        if not input.numel():
+            return F.clone(input), running_mean, running_var, None, 0
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got 1)"
         )
