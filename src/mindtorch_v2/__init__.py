@@ -73,7 +73,7 @@ _LAZY = {
     name: name
     for name in (
         "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "fx",
-        "hub", "jit", "library", "linalg", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random",
+        "hub", "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random",
         "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
         "ops", "torch_version", "_C", "_dynamo", "_utils", "_tensor_str", "_as_torch", "_compile",
     )
