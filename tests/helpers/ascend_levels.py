@@ -1,6 +1,6 @@
 """Captures of other levels and settings for tests: a capture of level 1 in, with what they lack or add, out.
 
-What levels record, by the documentation of torch_npu's profiler and of msprof: level 0 has no calls of AscendCL,
+What levels record, by the documentation of torch_npu's profiler and msprof: level 0 has no calls of AscendCL,
 no metrics of AI cores, no basic information of operators (shapes, block dim), no tasks of collectives and no
 tables made of these (communication.json, op_statistic, api_statistic); level 2 adds calls of the runtime.
 """
