@@ -76,6 +76,7 @@ def folded(source: Recording, *, by: str = "python", device: bool = False) -> Fo
     results = as_results(source)
     trace = results.trace
     rows = np.flatnonzero(results.shown)
+    path: IntArray
     own = (device_times(results)[0] if device else results.shown_self_ns)[rows]
     if by == "python":
         paths, path = (
