@@ -39,6 +39,7 @@ LEVELS = (
     ("trace", "native_file"),
     ("tree", "steps"),
     ("averages", "call_paths", "python_rows", "forward_backward", "synthetic_rows"),
+    ("sealing",),
     ("torch_api", "analysis", "export"),
     ("load", "rewrite"),
     ("fleet", "live"),

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..averages import named_groups
 from ..steps import step_name, step_numbers
 from ..trace import RUNTIME, Trace
 from ..tree import nearest
-from .dependencies import KINDS, Dependencies, Window, dependencies
+from .dependencies import GAP, HOST, KINDS, Dependencies, Window, dependencies
+from .intervals import Intervals, covered
 from .longest_path import Lengths, slack
 from .recording import Recording, recorded_results
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..torch_api.results import Results
 
 NO_OP = "(outside of ops)"
+_WORK = ("kernel", "copy", "communication")  # kinds of edges that are work of a device
 WHAT_IF = 5  # ops for which the length of the step without them is computed
 
 
@@ -94,6 +96,39 @@ class CriticalPath:
         not occur in the window is a KeyError."""
         return self._model.without(name) / 1000
 
+    def after_change(
+        self,
+        device_rows: IntArray,
+        kept: FloatArray | None = None,
+        rows: IntArray | None = None,
+        *,
+        times: Intervals | None = None,
+        with_host: bool = True,
+    ) -> float:
+        """How long the window would take, in microseconds, if some work of devices took only a share of its time, and some events of the host
+        and what they contain took none. kept: by row of Device the share from 0 to 1; None: it takes no time. times: a union; waiting in them
+        for which the trace has no reason (gaps) goes too. with_host: False counts no time of the host, as if it had launched everything in
+        advance."""
+        graph = self.graph
+        share = np.ones(len(self.results.trace.device) + 1)
+        share[device_rows] = 0 if kept is None else kept
+        works = np.isin(graph.kind, [KINDS.index(kind) for kind in _WORK]) & (graph.device_row >= 0)
+        weight = np.where(works, graph.weight * share[graph.device_row], graph.weight).astype(np.int64)
+        if rows is not None and len(rows):
+            chosen = np.zeros(len(self.results.trace), bool)
+            chosen[rows] = True
+            inside = np.append(nearest(self.results.tree.parent, chosen) >= 0, False)
+            weight[inside[graph.row] & ~works] = 0
+        if times is not None:
+            gaps = np.flatnonzero((graph.kind == GAP) & (graph.weight > 0))
+            begin, end = (
+                graph.time_ns[nodes(gaps)] for nodes in (self._model.lengths.tails, self._model.lengths.heads)
+            )
+            weight[gaps] = np.maximum(weight[gaps] - covered(times, begin, end), 0)
+        if not with_host:
+            weight[graph.kind == HOST] = 0
+        return int(self._model.lengths.to_nodes(weight)[graph.sink]) / 1000
+
     @cached_property
     def off_path(self) -> tuple[OpOffPath, ...]:
         """The ops with work beside the path, least slack first."""
@@ -107,9 +142,7 @@ class CriticalPath:
     @cached_property
     def device_rows(self) -> IntArray:
         """Rows of Device whose work is on the path."""
-        works = np.isin(
-            self.graph.kind[self.edges], [KINDS.index(kind) for kind in ("kernel", "copy", "communication")]
-        )
+        works = np.isin(self.graph.kind[self.edges], [KINDS.index(kind) for kind in _WORK])
         return _distinct(self.graph.device_row[self.edges[works]])
 
     @cached_property

@@ -20,8 +20,10 @@ from ..text_escaping import csv_cell, json_output, markdown_cell, terminal_text
 from ..text_tables import TextColumn, emphasized, layout, screen_width, wrapped
 
 if TYPE_CHECKING:
+    from ..analysis.graph_capture import CaptureMatch
     from ..load.open_trace import Loaded
     from ..rewrite.raw_events import Progress
+    from ..trace import Trace
 
 FORMATS = ("table", "md", "json", "csv")
 _HINT = "--wide shows all columns, --format json has them"
@@ -80,6 +82,16 @@ def add_output(
         )
     if "table" in formats:
         add_wide(parser)
+
+
+def add_capture(parser: argparse.ArgumentParser) -> None:
+    """Declare `--capture`, which `with_capture` obeys."""
+    parser.add_argument(
+        "--capture",
+        metavar="FILE",
+        help="a trace of the capture of the graphs that this trace replays, or of the program without graphs: "
+        "the kernels of replays are charged to its ops",
+    )
 
 
 def add_keep_metadata(parser: argparse.ArgumentParser) -> None:
@@ -157,6 +169,17 @@ def open_trace(path: str, options: argparse.Namespace) -> Loaded:
         raise CommandError(_sentence(path, error.strerror or error)) from error
     except ValueError as error:
         raise CommandError(_sentence(path, error)) from error
+
+
+def with_capture(loaded: Loaded, options: argparse.Namespace) -> tuple[Trace, CaptureMatch | None]:
+    """A trace with the ops of `--capture`, and how these match; without that option the trace itself."""
+    if not options.capture:
+        return loaded.trace, None
+    from ..analysis.graph_capture import apply_match, match_capture
+
+    capture = open_trace(options.capture, options).trace
+    match = match_capture(loaded.trace, capture)
+    return apply_match(loaded.trace, capture, match), match
 
 
 def without_environment(loaded: Loaded, options: argparse.Namespace) -> Loaded:

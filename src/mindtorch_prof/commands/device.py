@@ -72,11 +72,7 @@ _UNITS = {
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `device`."""
     _common.add_file(parser)
-    parser.add_argument(
-        "--capture",
-        metavar="FILE",
-        help="a trace of the capture of the graphs that this trace replays, or of the program without graphs",
-    )
+    _common.add_capture(parser)
     _common.add_output(parser, top=10)
 
 
@@ -85,15 +81,9 @@ def run(options: argparse.Namespace) -> int:
     from ..analysis.device_answer import device_rows
     from ..analysis.device_breakdown import device_breakdown
     from ..analysis.device_kernels import device_kernels
-    from ..analysis.graph_capture import apply_match, match_capture
     from ..analysis.idle_causes import idle_causes
 
-    trace = _common.open_trace(options.file, options).trace
-    match = None
-    if options.capture:
-        capture = _common.open_trace(options.capture, options).trace
-        match = match_capture(trace, capture)
-        trace = apply_match(trace, capture, match)
+    trace, match = _common.with_capture(_common.open_trace(options.file, options), options)
     devices = device_breakdown(trace)
     if options.format == "csv":
         _print_csv(devices)

@@ -68,6 +68,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show also ops whose kernels all belong to ops inside them (aten::linear around aten::addmm); json and csv have them anyway",
     )
+    _common.add_capture(parser)
     _common.add_output(parser)
     parser.add_argument(
         "--top",
@@ -87,7 +88,8 @@ def run(options: argparse.Namespace) -> int:
             peaks = read_peaks(options.peaks)
         except ValueError as error:
             raise _common.CommandError(terminal_text(str(error))) from error
-    result = roofline(_common.open_trace(options.file, options), peaks)
+    trace, match = _common.with_capture(_common.open_trace(options.file, options), options)
+    result = roofline(trace, peaks)
     if options.format in ("json", "csv"):
         document = result.to_dict()
         rows = [row.to_dict() for row in result.rows]
@@ -96,6 +98,8 @@ def run(options: argparse.Namespace) -> int:
         _common.print_rows(rows, options.format, keys=keys, top=options.top or 0, about=about)
         return 0
     _print(result, options)
+    if match is not None:
+        _common.say(match.sentence())
     return 0
 
 

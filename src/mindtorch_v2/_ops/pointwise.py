@@ -536,11 +536,15 @@ copysign.derivative(
     numbers=False,
     inplace="aten::nextafter_",
     out=True,
-    nondifferentiable=True,
 )
 def nextafter(self: Any, other: Any, out: Any = None) -> Any:
     floats_only("nextafter_cpu", self)
     return np.nextafter(self, other, out)
+
+
+nextafter.derivative(
+    self=lambda g, self, other: g * F.ne(self, other), other=lambda g: _dispatch.FUNCTIONS["zeros_like"](g)
+)
 
 
 @op(

@@ -17,6 +17,7 @@ from .._dispatch import composite, op
 from .._dtype import INTEGRAL_NUMS
 from .._graph import Switches, grad_state
 from . import _dims, _layout
+from ._half_precision import in_float32
 from ._namespace import functions as F
 from .creation import _empty
 
@@ -427,6 +428,7 @@ def _divisor(
     return kind(counts.flat[0]) if counts.size and (counts == counts.flat[0]).all() else counts.astype(kind)
 
 
+@in_float32
 def avg_pool(
     x: np.ndarray,
     kernel: tuple,
@@ -450,6 +452,7 @@ def avg_pool(
     ).astype(x.dtype, copy=False)
 
 
+@in_float32
 def avg_pool_gradient(
     g: np.ndarray,
     shape: tuple,
@@ -595,6 +598,7 @@ def _declare_adaptive_avg(dims: int, aten_name: str, inner_name: str, backward_n
         expose="no",
         node=f"AdaptiveAvgPool{dims}DBackward0",
     )
+    @in_float32
     def pool(self: np.ndarray, output_size: Any) -> np.ndarray:
         size = _fill(output_size, dims)
         return apply_along(
@@ -602,6 +606,7 @@ def _declare_adaptive_avg(dims: int, aten_name: str, inner_name: str, backward_n
         )
 
     @op(f"{backward_name}(Tensor grad_output, Tensor self) -> Tensor", expose="no")
+    @in_float32
     def backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
         pairs = zip(self.shape[-dims:], grad_output.shape[-dims:])
         return apply_along(grad_output, [averaging_matrix(n, o, grad_output.dtype).T for n, o in pairs])

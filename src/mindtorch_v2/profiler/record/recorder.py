@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from mindtorch_prof.sealing.logs import OF_ALL, Logs
+from mindtorch_prof.sealing.raw import RANGES
+
 from ... import _dispatch
 from ... import _recording_hooks as hooks
 from ..._graph import grad_state
 from . import core
+from .caller_inputs import LiveInputs
 from .functions import Functions, append_numbered
 from .garbage_collections import GarbageCollections
 from .tensor_ids import TensorRegister
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
-
-RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class Recorder:
         self.inputs: dict[Any, int] = {}  # description of an op's arguments -> index
         self.descriptions: list[tuple] = []  # by index; two threads may have added the same
         self.flops: dict[int, int] = {}  # index of inputs -> flops
+        self.live_inputs = LiveInputs()  # the descriptions as they are shown, filled when they are needed
+        self.logs = Logs()  # what the core has handed over
         core.core.load_library()
         self.core: Any = core.Core(self)
         self.unfinished = 0
@@ -172,6 +178,20 @@ class Recorder:
         self.ended_ns = clock()
         self.unfinished += self.core.end_ranges(self.ended_ns)
         self._switch_off(self.ended_ns)
+
+    def hand_over(self) -> Logs:
+        """What was recorded since the last time. Threads may go on recording."""
+        blocks, natives = self.core.take()
+        logs = Logs(blocks.items(), natives)
+        lists = {}
+        if self.register is not None:
+            lists["storages"], lists["steps"] = self.register.take_storages(), _taken(self.register.steps)
+        if self.collections is not None:
+            lists["collections"] = _taken(self.collections.rows)
+        for kind, integers in lists.items():
+            if integers:
+                logs.blocks[kind, OF_ALL] = [np.array(integers, np.int64)]
+        return logs
 
     def release(self) -> None:
         """Free the rows, after the last `seal`: core and recorder refer to each other, and the garbage collector may come late."""
@@ -272,6 +292,13 @@ class Recorder:
             and (get_ident() == self.thread or self.config.all_threads)
         ):
             self.register.optimizer(optimizer, clock(), get_ident())
+
+
+def _taken(integers: list[int]) -> list[int]:
+    """The integers of a list that other threads append to, removed from it."""
+    taken = integers.copy()
+    del integers[: len(taken)]
+    return taken
 
 
 def own_grad_state() -> dict[str, Any]:
