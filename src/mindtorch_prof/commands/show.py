@@ -126,7 +126,7 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
         options.format,
         keys=list(sheet),
         about={"file": getattr(options, "file", None), "rows_in_all": sheet.n_rows, "health": health},
-        note=totals if totals else f"Incomplete: {health}" if health else "",
+        note=totals or (f"Incomplete: {health}" if health else ""),
         least_important=_least_important(list(sheet), sort_by, options),
         **({"hint": options.hint} if hasattr(options, "hint") else {}),
     )

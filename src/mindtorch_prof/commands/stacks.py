@@ -48,12 +48,12 @@ def run(options: argparse.Namespace) -> int:
     assert by in FRAMES
     with _common.phase("aggregating"):
         stacks = folded(loaded, by=by, device=options.metric == "device")
-        text = "".join(f"{line} {value}\n" for line, value in stacks)
     if options.output is None:
-        sys.stdout.write(text)
+        for line, value in stacks:
+            sys.stdout.write(f"{line} {value}\n")
         return 0
     from ..files import open_for_export
 
     with _common.writing(options.output), open_for_export(options.output) as out:
-        out.write(text.encode("utf-8", "backslashreplace"))
+        out.writelines(f"{line} {value}\n".encode() for line, value in stacks)
     return 0

@@ -18,6 +18,7 @@ from ..json_types import JSONObject, JSONValue
 from .ascend import KB, LARGEST_NS, MB, Allocations, first_known, json_object
 
 _NUMBER = re.compile(r"\d+")
+_LONGEST_INTEGER = 18  # digits that fit 64 bits
 _LONGEST_NUMBER = 10  # digits: a device with more is none
 
 
@@ -78,7 +79,7 @@ def _value(text: str) -> JSONValue:
     text = text.strip()
     if not _DIGITS.match(text):
         return text.strip('"')  # shapes are quoted, also where they are one number
-    return float(text) if "." in text else int(text)
+    return float(text) if "." in text or len(text) > _LONGEST_INTEGER else int(text)
 
 
 class Files:

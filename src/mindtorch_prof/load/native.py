@@ -70,6 +70,8 @@ def read_native(path: str) -> NativeFile:
                 "install a later one"
             )
         trace = reader.value(header.trace)
+        if isinstance(trace, Trace):
+            _check(trace)
     except NotATraceError:
         raise
     except Exception as error:  # also whatever NumPy's parser of headers raises
@@ -77,6 +79,32 @@ def read_native(path: str) -> NativeFile:
     if not isinstance(trace, Trace):
         raise BrokenTraceError(f"{path}: damaged (its header describes no trace)")
     return NativeFile(trace, header.shown, header.made_from)
+
+
+def _check(trace: Trace) -> None:
+    """Raise ValueError where columns that belong together have other lengths, or hold numbers of rows and texts that do not exist."""
+    frames, device = trace.frames, trace.device
+    for part, count in ((trace, len(trace.name)), (frames, len(frames.name)), (device, len(device.name))):
+        for each in dataclasses.fields(part):
+            column = getattr(part, each.name)
+            if isinstance(column, np.ndarray) and len(column) != count:
+                raise ValueError(f"{each.name} has {len(column):,} rows, expected {count:,}")
+    extra = trace.extra if trace.extra is not None else np.empty(0, np.int64)
+    for title, column, least, size in (
+        ("name", trace.name, 0, len(trace.names)),
+        ("inputs", trace.inputs, -1, len(trace.input_table)),
+        ("stack", trace.stack, -1, len(trace.stacks)),
+        ("extra", extra, -1, len(trace.extra_table)),
+        ("frames.name", frames.name, 0, len(frames.names)),
+        ("frames.parent", frames.parent, -1, len(frames)),
+        ("device.name", device.name, 0, len(device.names)),
+        ("device.op", device.op, -1, len(trace)),
+        ("device.launch", device.launch, -1, len(trace)),
+    ):
+        if len(column) and not (least <= int(column.min()) and int(column.max()) < size):
+            raise ValueError(f"{title} refers to what is not in the file")
+    if len(frames) and (frames.start_ns[frames.parent] > frames.start_ns)[frames.parent >= 0].any():
+        raise ValueError("a Python call begins before its caller")
 
 
 class _Header(NamedTuple):
