@@ -51,6 +51,7 @@ _COMMANDS: tuple[str, ...] = (
     "device",
     "stacks",
     "convert",
+    "recover",
     "query",
     "explain",
     "report",

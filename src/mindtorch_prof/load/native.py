@@ -206,13 +206,7 @@ class _PackedInputs(Inputs):
 
     @cached_property
     def _parsed(self) -> Inputs:
-        entry = self._texts[self._row]
-        assert isinstance(entry, dict)
-        if "json" in entry:
-            return Inputs.from_json(orjson.dumps(entry["json"]))
-        arguments = cast("tuple[Argument, ...]", unpacked(entry["arguments"]))
-        slots = cast("tuple[int, ...]", unpacked(entry["slots"]))
-        return Inputs(arguments, slots, cast("dict[str, object]", unpacked(entry["keywords"])))
+        return unpacked_inputs(self._texts[self._row])
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -250,6 +244,16 @@ def loads(text: bytes) -> JSONValue:
     except orjson.JSONDecodeError:
         value = json.loads(text)
     return value
+
+
+def unpacked_inputs(entry: object) -> Inputs:
+    """The inputs that `packed_inputs` packed."""
+    assert isinstance(entry, dict)
+    if "json" in entry:
+        return Inputs.from_json(orjson.dumps(entry["json"]))
+    arguments = cast("tuple[Argument, ...]", unpacked(entry["arguments"]))
+    slots = cast("tuple[int, ...]", unpacked(entry["slots"]))
+    return Inputs(arguments, slots, cast("dict[str, object]", unpacked(entry["keywords"])))
 
 
 def unpacked(value: object) -> object:
