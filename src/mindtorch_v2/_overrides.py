@@ -419,7 +419,7 @@ def guard_public_functions() -> None:
         seen.add(id(function))
         name = operators.get(id(function))
         if name is not None and id(function) not in named and name not in ("__getitem__", "__setitem__"):
-            shown = _dispatch.METHODS.get(_OPERATOR_FUNCTIONS.get(name, ""), function)
+            shown = _dispatch.METHODS.get(_OPERATOR_FUNCTIONS.get(name, ""), vars(Tensor).get(name, function))
             unary = id(function) not in ops and function.__code__.co_argcount == 1
             original = guard(function, _UNARY_GUARD if unary else _OPERATOR_GUARD, _call_operator, shown)
         else:

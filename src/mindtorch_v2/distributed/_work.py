@@ -13,7 +13,7 @@ class Work:
     """What an asynchronous collective returns: `wait()` blocks until it is done and raises its error."""
 
     def __init__(self, result: list[Any] | None = None, source: int = -1) -> None:
-        self._future = Future()
+        self._future: Future = Future()
         self._result = result if result is not None else []
         self._source = source
         self._error: BaseException | None = None

@@ -20,6 +20,7 @@ from mindtorch_v2.nn import Module
 from mindtorch_v2.utils import _pytree as pytree
 
 from .. import _dispatch, _overrides
+from .._function_names import torch_module_name
 from ._code_generation import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
 from .graph_module import GraphModule
@@ -294,9 +295,8 @@ class Tracer(TracerBase):
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a call of the module becomes one node: torch's own modules do, except Sequential."""
-        home = m.__module__
-        package = torch.__name__
-        own = home == package or home.startswith((f"{package}.nn", "torch.nn", f"{package}.ao.nn"))
+        home = torch_module_name(m.__module__)
+        own = home.startswith(("torch.nn", "torch.ao.nn"))
         return own and not isinstance(m, torch.nn.Sequential)
 
     def path_of_module(self, mod: Module) -> str:
