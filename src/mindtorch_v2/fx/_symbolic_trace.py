@@ -266,7 +266,7 @@ class Tracer(TracerBase):
         if not name.startswith("*"):
             parameter = sig.parameters[name]
             default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
-        type_expr = fn_for_analysis.__annotations__.get(name, None)
+        type_expr = _annotation(fn_for_analysis, name)
         return self.create_proxy("placeholder", name, default, {}, type_expr=type_expr)
 
     def _concrete_placeholder(self, name: str, argument: str, value: Any, sig: inspect.Signature) -> Any:
@@ -369,7 +369,7 @@ class Tracer(TracerBase):
                     "output",
                     (self.create_arg(result),),
                     {},
-                    type_expr=fn.__annotations__.get("return", None),
+                    type_expr=_annotation(fn, "return"),
                 )
             self.submodule_paths = None
         finally:
@@ -442,6 +442,14 @@ class Tracer(TracerBase):
         for name, value in self.__dict__.items():
             new.__dict__[name] = value if name == "_autowrap_search" else copy.deepcopy(value, memo)
         return new
+
+
+def _annotation(fn: Any, name: str) -> Any:
+    """The type of a parameter or of the result. This library's own annotations are text, and `Any` where torch has none."""
+    annotation = fn.__annotations__.get(name, None)
+    if isinstance(annotation, str) and torch_module_name(fn.__module__ or "").startswith("torch."):
+        return torch.Tensor if annotation == "Tensor" else None
+    return annotation
 
 
 def fn_argument_names(fn: Any) -> list[str]:
