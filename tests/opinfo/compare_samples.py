@@ -80,7 +80,8 @@ CALLS: dict[str, Any] = {
     "native_dropout_backward": lambda *arguments: torch.ops.aten.native_dropout_backward(*arguments),
     **{name: (lambda self, name=name: getattr(self, name)) for name in ("T", "H", "mT", "mH")},
     **{
-        name: _sets_seed(name + "_") for name in ("cauchy", "exponential", "geometric", "log_normal", "uniform")
+        name: _sets_seed(name + "_")
+        for name in ("cauchy", "exponential", "geometric", "log_normal", "uniform")
     },
     "normal.in_place": _sets_seed("normal_"),
     **{f"polygamma.polygamma_n_{n}": lambda self, order: torch.polygamma(order, self) for n in range(5)},
@@ -111,7 +112,9 @@ class Sample:
             return self._leaf(_tensor(value[1], value[2]), value[4])
         if kind == "view":
             _, number, shape, strides, offset, requires_grad = value
-            return self._leaf(self._storages[number].as_strided(shape, strides, offset).detach(), requires_grad)
+            return self._leaf(
+                self._storages[number].as_strided(shape, strides, offset).detach(), requires_grad
+            )
         if kind.startswith("sparse_"):
             parts = [self.restored(part) for part in value[1:-2]]
             make = {"sparse_coo": torch.sparse_coo_tensor}.get(kind) or getattr(torch, kind + "_tensor")
@@ -279,7 +282,9 @@ def differences(op: str, row: dict[str, Any]) -> Iterator[tuple[str, str]]:
             return
         try:
             wanted, exact = row[what], row.get(f"exact_{what}")
-            roots = _compare_gradients(wanted, roots, sample.leaves, what == "gradients" and "second" in row, op not in RANDOM, exact)
+            roots = _compare_gradients(
+                wanted, roots, sample.leaves, what == "gradients" and "second" in row, op not in RANDOM, exact
+            )
         except Difference as error:
             yield what, form + str(error)
             return
@@ -294,7 +299,13 @@ def _is_ambiguous(op: str, row: dict[str, Any], sample: Sample, result: Any) -> 
         compare(row["result"][1][0], result[0])
         vectors = result[1].detach()
         name, array = row["result"][1][1][1:3]
-        expected = ("tensor", name.replace("complex", "float").replace("128", "64"), np.abs(array), None, False)
+        expected = (
+            "tensor",
+            name.replace("complex", "float").replace("128", "64"),
+            np.abs(array),
+            None,
+            False,
+        )
         compare(expected, vectors.abs() if vectors.is_complex() else vectors.abs())
         return not np.allclose(vectors.numpy(), array)
     if op not in TIES:
@@ -304,7 +315,13 @@ def _is_ambiguous(op: str, row: dict[str, Any], sample: Sample, result: Any) -> 
         return False
     if isinstance(result, torch.Tensor):
         dim = sample.options.get("dim", next((a for a in sample.arguments[1:] if type(a) is int), -1))
-        named = result if op == "msort" else data.gather(dim, result) if data.dim() else data.reshape(result.shape)
+        named = (
+            result
+            if op == "msort"
+            else data.gather(dim, result)
+            if data.dim()
+            else data.reshape(result.shape)
+        )
         wanted = data.sort(0 if op == "msort" else dim, sample.options.get("descending", False))[0]
         if op == "argsort" and not bool((named == wanted).all()):
             raise Difference("not in order")
@@ -338,7 +355,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--op", nargs="*")
-    parser.add_argument("--dtype", nargs="*", help='such as float64; "errors" for the calls that torch refuses')
+    parser.add_argument(
+        "--dtype", nargs="*", help='such as float64; "errors" for the calls that torch refuses'
+    )
     parser.add_argument("--show", type=int, default=1, help="differences to print per op and dtype")
     options = parser.parse_args()
     warnings.simplefilter("ignore")

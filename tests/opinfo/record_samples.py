@@ -80,7 +80,13 @@ def _stored_tensor(value: torch.Tensor, storages: dict[int, Any] | None) -> Any:
     value = value.detach().resolve_conj().resolve_neg()
     if value.layout is torch.sparse_coo:
         value = value.coalesce()
-        return ("sparse_coo", stored(value.indices()), stored(value.values()), tuple(value.shape), requires_grad)
+        return (
+            "sparse_coo",
+            stored(value.indices()),
+            stored(value.values()),
+            tuple(value.shape),
+            requires_grad,
+        )
     if value.layout in (torch.sparse_csr, torch.sparse_bsr):
         parts = [stored(part) for part in (value.crow_indices(), value.col_indices(), value.values())]
         return (str(value.layout).removeprefix("torch."), *parts, tuple(value.shape), requires_grad)
@@ -231,7 +237,10 @@ def record(info: Any, dtype: torch.dtype, limit: int) -> list[dict[str, Any]]:
         samples = samples[: limit // 2] + random.Random(0).sample(samples[limit // 2 :], limit - limit // 2)
     for number, sample in enumerate(samples):
         arguments, options = (sample.input, *sample.args), dict(sample.kwargs)
-        for name in ("zero_size", "disable_fastpath"):  # what the samples of _foreach ops say about themselves
+        for name in (
+            "zero_size",
+            "disable_fastpath",
+        ):  # what the samples of _foreach ops say about themselves
             options.pop(name, None)
         calls = [(info.op, path)]
         in_place = _in_place_form(info) if number < 2 else None

@@ -19,7 +19,7 @@ import numpy as np
 
 from .critical_path import CriticalPath, critical_path
 from .device_advice import DEVICE_RULES
-from .device_breakdown import device_breakdown
+from .device_breakdown import work_without_op
 from .figures import device_label, span
 from .graph_capture import launches_graphs
 from .host_advice import HOST_RULES
@@ -67,7 +67,7 @@ def review(source: Recording, least_share: float = LEAST_SHARE) -> Review:
         return Review([], [])
     path = critical_path(program.results, what_if=0) if program.device is not None else None
     # one after the other: a rule leaves out the time that was charged before
-    advice = [_charged(program, finding, path) for rule in RULES for finding in rule(program)]
+    advice = [_charged(program, finding, path, least_share) for rule in RULES for finding in rule(program)]
     suggestions = [each for each in advice if each.share >= least_share and each.at_stake_us]
     return Review(sorted(suggestions, key=lambda advice: -advice.at_stake_us), [*_notes(program, path)])
 
@@ -75,13 +75,15 @@ def review(source: Recording, least_share: float = LEAST_SHARE) -> Review:
 # ---------------------------------------------------------------------------------------------------- the time at stake
 
 
-def _charged(program: RecordedProgram, finding: Finding, path: CriticalPath | None) -> Advice:
-    """A finding with the time that those before it have left."""
+def _charged(
+    program: RecordedProgram, finding: Finding, path: CriticalPath | None, least_share: float
+) -> Advice:
+    """A finding with the time that those before it have left. The path is not asked about one that is too small anyway."""
     times = union(*(np.clip(np.concatenate(column), *span(program.trace)) for column in zip(*finding.times)))
     own = program.charged.charge(times)
     charged = int((own[1] - own[0]).sum())
     step_us = without_us = None
-    if path is not None and finding.work is not None and charged:
+    if path is not None and finding.work is not None and charged > least_share * program.length_ns:
         # the path is that of the recording without synthetic events, which have other rows
         calls = finding.calls if path.results.trace is program.trace else None
         step_us, without_us = path.length_us, path.after_change(finding.work, finding.kept, calls, times=own)
@@ -131,14 +133,14 @@ def _notes(program: RecordedProgram, path: CriticalPath | None) -> list[str]:
             f"{kind} {time / path.length_us:.0%}" for kind, time in kinds if time >= 0.005 * path.length_us
         )
         notes.append(f"the critical path of {path.window}: {parts} (`mindtorch-prof critical-path`)")
-    for device in device_breakdown(program.trace):
-        # work that was launched before the recording is in no finding
-        work_ns = device.work_ns - device.launched_before_ns
-        share = (device.without_op_ns - device.launched_before_ns) / work_ns if work_ns else 0.0
-        if device.device == program.device.number and share >= _MUCH_WITHOUT_OP:
-            label = device_label(program.trace, device.device)
-            text = f"{share:.0%} of the work of {label} belongs to no op of the trace: findings about ops do not cover it"
-            if launches_graphs(program.trace):
-                text += "; it replays graphs: give a trace of their capture with --capture"
-            notes.append(text)
+    device, rows = program.trace.device, program.device.rows
+    length = (device.end_ns - device.start_ns)[rows]
+    without_op = int(length[work_without_op(program.trace)[rows]].sum())
+    share = without_op / max(int(length.sum()), 1)
+    if share >= _MUCH_WITHOUT_OP:
+        label = device_label(program.trace, program.device.number)
+        text = f"{share:.0%} of the work of {label} belongs to no op of the trace: findings about ops do not cover it"
+        if launches_graphs(program.trace):
+            text += "; it replays graphs: give a trace of their capture with --capture"
+        notes.append(text)
     return notes

@@ -158,13 +158,13 @@ class _Parts:
         self._outer: IntArray = outer
         gap_length = device.idle.gaps.length_ns[late.gap]
         # how much of a gap one call of an op takes
-        pair, place = np.unique(np.stack([late.gap, outer]), axis=1, return_inverse=True)
-        in_call = np.zeros(pair.shape[1], np.int64)
-        np.add.at(in_call, place.reshape(-1), self.length)
-        longest = in_call[place.reshape(-1)] if len(late) else self.length
-        self.long_call: BoolArray = (outer >= 0) & (gap_length >= _LONG_CALL_NS) & (longest >= gap_length / 2)
+        _, place = np.unique(late.gap * (n_events + 1) + outer + 1, return_inverse=True)
+        in_call = np.bincount(place.reshape(-1), weights=self.length)
+        longest = in_call[place.reshape(-1)]
         is_left = self.length > 0
-        self.long_call &= is_left
+        self.long_call: BoolArray = (
+            is_left & (outer >= 0) & (gap_length >= _LONG_CALL_NS) & (longest >= gap_length / 2)
+        )
         calls = (outer >= 0) | (gap_length < _SHORT_GAP_NS)
         self.launching: BoolArray = calls & is_left & ~self.long_call
         self.other_work: BoolArray = ~calls & is_left

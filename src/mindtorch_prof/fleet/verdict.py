@@ -7,7 +7,7 @@ and is not moved by ranks that fight for a processor; on a device the first is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,21 +83,14 @@ class Tables:
 
     def steps(self, chosen: IntArray) -> Tables:
         """The same for some of the steps."""
-        return Tables(
-            self.places,
-            self.step_ns[:, chosen],
-            self.host_phases,
-            self.host[:, chosen],
-            self.cells,
-            self.cell_ns[:, chosen],
-            self.device_phases,
-            self.device[:, chosen],
-            self.kernels,
-            self.kernel_ns[:, chosen],
-            self.wait_ns[:, chosen],
-            self.units[:, chosen] if self.unit_is_step else self.units,
-            self.unit_is_step,
-        )
+        by_step = ["step_ns", "host", "cell_ns", "device", "kernel_ns", "wait_ns"]
+        by_step += ["units"] if self.unit_is_step else []
+        return replace(self, **{name: getattr(self, name)[:, chosen] for name in by_step})
+
+    def ranks(self, chosen: IntArray) -> Tables:
+        """The same for some of the ranks."""
+        by_rank = ("places", "step_ns", "host", "cell_ns", "device", "kernel_ns", "wait_ns", "units")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in by_rank})
 
 
 def tables(job: Job, collectives: Collectives, arrivals: Waits) -> Tables:
@@ -219,7 +212,7 @@ def find_straggler(
     has_device = bool(table.device.any())
     late = _by_waits(table, clocks, floor, has_device)
     if has_device:
-        return late, ()
+        return late, () if late is None else _also_waited_for(table, clocks, floor, late.place)
     own = _by_own_time(table, floor)
     if not own:
         return late, ()
@@ -255,6 +248,18 @@ def _by_waits(table: Tables, clocks: Clocks, floor: float, has_device: bool) -> 
     if not is_late:
         return None
     return _Late(place, per_step, None, None)
+
+
+def _also_waited_for(table: Tables, clocks: Clocks, floor: float, first: int) -> tuple[int, ...]:
+    """Further ranks that the rest waits for: the one that waits least without those that are known."""
+    places = [place for place in range(len(table.places)) if place != first]
+    also: list[int] = []
+    while len(places) > len(table.places) // 2 and len(places) > 2:
+        late = _by_waits(table.ranks(np.array(places)), clocks, floor, has_device=True)
+        if late is None:
+            break
+        also.append(places.pop(late.place))
+    return tuple(also)
 
 
 def _longer_waits(waits: FloatArray, place: int) -> float:

@@ -53,6 +53,15 @@ class Details:
     names: list[str]
     start: IntArray
 
+    def collectives(self) -> tuple[IntArray, IntArray]:
+        """The rows of collectives, and how long each took in nanoseconds."""
+        if "Accelerator Core" not in self.keys or "Duration(us)" not in self.keys:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        core, duration = self.keys.index("Accelerator Core"), self.keys.index("Duration(us)")
+        rows = [i for i, row in enumerate(self.rows) if row[core].strip() in _COLLECTIVE_CORES]
+        lengths = [max(_time(self.rows[row][duration]), 0) for row in rows]
+        return np.array(rows, np.int64), np.array(lengths, np.int64)
+
     def arguments(self, row: int) -> JSONObject:
         """What is known of a kernel: texts, and numbers where the value is one."""
         values = zip(self.keys, self.rows[row])
@@ -62,6 +71,7 @@ class Details:
 
 
 _OWN_COLUMNS = frozenset({"Name", "Start Time(us)", "Duration(us)", "Stream ID", "Task ID", "Model ID"})
+_COLLECTIVE_CORES = frozenset({"HCCL", "COMMUNICATION"})  # what the column of cores says of collectives
 _DIGITS = re.compile(r"[-+]?\d+(\.\d+)?$")
 
 

@@ -9,7 +9,16 @@ import numpy as np
 from ..arrays import IntArray
 
 # how many integers one row has; `rows` and `open` depend on the recording
-WIDTHS = {"calls": 2, "tensors": 1, "memory": 4, "takeovers": 4, "storages": 3, "steps": 3, "collections": 3}
+WIDTHS = {
+    "calls": 2,
+    "tensors": 1,
+    "memory": 4,
+    "takeovers": 4,
+    "storages": 3,
+    "earlier_ids": 2,
+    "steps": 3,
+    "collections": 3,
+}
 OF_ALL = 0  # instead of a thread, in logs that all threads share
 
 Key = tuple[str, int]  # the kind of a log, and the thread

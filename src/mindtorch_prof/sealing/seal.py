@@ -61,12 +61,20 @@ def seal(recording: RawRecording) -> Trace:
     )
 
 
+def note_callers(recording: RawRecording) -> None:
+    """Let the rules for inputs see which ops called which, without building a Trace."""
+    rows, thread, _, _ = _rows(recording)
+    inputs = rows[:, recording.columns.index("inputs")].astype(np.int32)
+    _inputs(recording, _events(recording, rows[:, 0]), rows, thread, inputs)
+
+
 def _rows(recording: RawRecording) -> tuple[IntArray, IntArray, dict[int, int], IntArray]:
     """The rows of all threads by (thread, start), parents first; the thread of each; the native ids of threads; and the log of tensors
     that the rows refer to."""
     logs, columns = recording.logs, recording.columns
     first = {recording.main_thread: 0}
     native_ids = dict(sorted(logs.natives.items(), key=lambda item: first.get(item[0], 1)))
+    native_ids = native_ids or {recording.main_thread: 0}
     # one log of tensors for all threads, or one for each
     is_shared = logs.threads("tensors") == [OF_ALL]
     tensors, n_tensors = [logs.joined("tensors", OF_ALL)], 0

@@ -13,6 +13,7 @@ from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
 from . import _core, _dims
 from . import _erf as _erf_fast
 from ._children import Child, child, dtype_number, empty, narrow, tensor
+from ._exp import sigmoid
 from ._half_precision import in_float32
 from ._namespace import functions as F
 from .pointwise import add_scalar, mul_scalar, one_minus, sub_scalar
@@ -27,7 +28,8 @@ def relu(self: np.ndarray, out: Any = None) -> np.ndarray:
         raise RuntimeError("Boolean inputs not supported for relu")
     if self.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
-    return np.maximum(self, 0, out=out)
+    fused = _core.clamp(self, 0, None, out)
+    return np.maximum(self, 0, out=out) if fused is None else fused
 
 
 relu.derivative(self=lambda g, out: F.threshold_backward(g, out, 0))
@@ -278,9 +280,7 @@ softshrink_backward.derivative(
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
-    made = np.negative(x)
-    made = np.exp(made)
-    return np.reciprocal(np.add(made, 1))
+    return np.reciprocal(np.add(np.exp(np.negative(x)), 1)) if x.dtype.kind == "c" else sigmoid(x)
 
 
 _SQRT_HALF, _INV_SQRT_2PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -363,7 +363,8 @@ gelu_backward.derivative(
 def silu(self: np.ndarray) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS:
         raise _dispatch.not_implemented("silu_cpu", self)
-    return in_float32(lambda x: np.multiply(x, _logistic(x)))(self)
+    fused = _core.silu(self)
+    return in_float32(lambda x: np.multiply(x, _logistic(x)))(self) if fused is None else fused
 
 
 silu.derivative(
@@ -734,6 +735,8 @@ def _(grad_output: Any, self: Any, dim: int) -> Any:
 def rrelu_with_noise(
     self: np.ndarray, noise: np.ndarray, lower: Any, upper: Any, training: bool, generator: Any
 ) -> np.ndarray:
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return np.where(self > 0, self, self * self.dtype.type((lower + upper) / 2))
     from .. import _random, _sampling

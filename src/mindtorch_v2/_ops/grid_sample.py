@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import BY_NUM
+from .._dtype import BY_NUM, LOW_FLOATS
 from ._half_precision import in_float32
 from ._namespace import functions as F
 
@@ -127,7 +127,8 @@ class Corners:
         self.out = grid.shape[1:-1]
         self.dims, self.count = dims, math.prod(self.out)
         self.nothing = self.batch * math.prod(self.size)
-        self.work = x.dtype
+        self.dtype, self.low = x.dtype, x.dtype in LOW_FLOATS
+        self.work = np.dtype(np.float32) if self.low else x.dtype
         positions = grid.reshape(self.batch * self.count, dims)
         self.taps, self.scales = [], []
         with np.errstate(invalid="ignore", over="ignore"):
@@ -149,7 +150,7 @@ class Corners:
     def weights(self, *along: int) -> np.ndarray:
         """The corners' weights, differentiated along the given dimensions."""
         corner_weights = np.empty(self.rows.shape, self.work)
-        positive = self.work.type(1)
+        positive = self.dtype.type(1)
         with np.errstate(invalid="ignore", over="ignore"):
             for k, choice in enumerate(self.choices):
                 value: Any = positive
@@ -201,11 +202,37 @@ class Corners:
 # ---------------------------------------------------------------------------------------------------- grid_sampler
 
 
-@in_float32
 def sample(x: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool) -> np.ndarray:
     """The image's values at the positions of a grid."""
     corners = Corners(x, grid, mode, padding, align)
-    return corners.image(corners.matrix(corners.weights()) @ corners.rows_of(x), corners.out, x.dtype)
+    if not corners.low:
+        found = corners.matrix(corners.weights()) @ corners.rows_of(x)
+    else:
+        found = _sample_low(corners, x)
+    return corners.image(found, corners.out, x.dtype)
+
+
+def _sample_low(corners: Corners, x: np.ndarray) -> np.ndarray:
+    """The same for half and bfloat16, which torch rounds after every step; cubic interpolates rows before columns."""
+    rows = corners.rows_of(x).astype(x.dtype)
+    if len(corners.choices) != 16:
+        weights = corners.weights().astype(x.dtype)
+        return _rounded_sum(
+            [rows[corners.rows[:, k]] * weights[:, k : k + 1] for k in range(weights.shape[1])]
+        )
+    down, across = [[tap.weight[:, None] for tap in taps] for taps in corners.taps]
+    lines = [
+        _rounded_sum([rows[corners.rows[:, 4 * i + j]] * weight for j, weight in enumerate(across)])
+        for i in range(4)
+    ]
+    return _rounded_sum([line * weight for line, weight in zip(lines, down)])
+
+
+def _rounded_sum(parts: list[np.ndarray]) -> np.ndarray:
+    made = parts[0]
+    for part in parts[1:]:
+        made = made + part
+    return made
 
 
 @in_float32

@@ -51,8 +51,8 @@ def test_a_real_job_has_the_skews_that_its_publisher_sees(ecosystem: Path) -> No
 
 
 def test_on_the_clocks_of_files_the_figures_are_those_that_tracelens_defines(ecosystem: Path) -> None:
-    # comm_latency, "skew in start time", avg_wait_time, algo bw and bus bw of its table of collectives, from the
-    # files themselves; its GB/s are of 2**30 bytes
+    # comm_latency, skew in start time, avg_wait_time, algo bw and bus bw, from the files themselves; its
+    # GB/s are of 2**30 bytes
     folder = ecosystem / "ranks" / "dlrm_8"
     starts, lengths = [], []
     for rank in range(8):

@@ -102,7 +102,7 @@ def test_durations_and_messages_of_a_real_rank_are_those_that_tracelens_publishe
         assert [own.sum(), own.mean(), own.std(ddof=1), own.min(), own.max()] == pytest.approx(expected)
         assert {collectives.groups[group] for group in collectives.group[here]} == {row["Process Group Name"]}
         assert set(collectives.size[here].tolist()) == {round(float(row["Group size"]))}
-    # its table leaves out kernels that were launched before the recording, as nothing says which collective they are
+    # its table leaves out kernels that were launched before the recording: nothing says what they are
     assert sum(int(row["operation_count"]) for row in rows) == np.count_nonzero(types != "unknown") == 12
 
 

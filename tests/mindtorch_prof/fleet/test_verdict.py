@@ -39,6 +39,29 @@ def test_a_slow_device_is_named_with_the_phase_that_launched_its_kernels(tmp_pat
     assert (verdict.straggler, verdict.phase, verdict.where) == (0, phase, "device")
 
 
+@pytest.mark.parametrize(
+    ("fault", "where", "numbers"),
+    [("host:5:2500:forward", "host", False), ("device:5:2000:backward", "device", True)],
+)
+def test_a_rank_of_a_job_with_tensor_and_data_parallel_groups_is_named(
+    tmp_path: Path, fault: str, where: str, numbers: bool
+) -> None:
+    more = {"tensor_parallel": 2, "sequence_numbers": numbers, "clock_us": 20_000}
+    make_job(tmp_path, NCCL, 8, 6, fault, "window:3:2", **more)
+    report = fleet(tmp_path / "*.gz", workers=1)
+    verdict = report.verdict
+    assert (verdict.straggler, verdict.phase, verdict.where) == (5, fault.rpartition(":")[2], where)
+    assert report.collectives.matched_by == ("sequence number" if numbers else "order within steps",)
+    assert not {each.kind for each in report.findings} - {"all_slow_together"}
+
+
+def test_of_two_ranks_on_devices_that_are_late_at_once_both_are_named(tmp_path: Path) -> None:
+    make_job(tmp_path, NCCL, 8, 5, "host:3:3000:forward", "host:6:3000:forward")
+    verdict = fleet(tmp_path / "*.gz", workers=1).verdict
+    assert (verdict.straggler, verdict.also) == (3, (6,))
+    assert "also late: rank 6" in verdict.sentence
+
+
 @pytest.mark.parametrize("phase", PHASES)
 def test_one_of_64_ranks_on_gloo_is_named_with_its_phase(tmp_path: Path, phase: str) -> None:
     faults = f"host:41:2500:{phase}", "missing:7", "truncated:9", "window:11:1"

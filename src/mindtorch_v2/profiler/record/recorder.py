@@ -90,6 +90,9 @@ class Recorder:
         self.flops: dict[int, int] = {}  # index of inputs -> flops
         self.live_inputs = LiveInputs()  # the descriptions as they are shown, filled when they are needed
         self.logs = Logs()  # what the core has handed over
+        self.dropped = 0  # events that were not kept
+        self.keeper: Any = None  # a `keeping.Keeper`; None: all rows stay in the core until the stop
+        self.own_thread = -1  # a thread that belongs to the recording, of which nothing is recorded
         core.core.load_library()
         self.core: Any = core.Core(self)
         self.unfinished = 0
@@ -116,6 +119,8 @@ class Recorder:
             if self.wanted.memory:
                 self.allocated_before = int(core.alive()[:, 2].sum())
         try:
+            if self.keeper is not None:
+                self.keeper.begin()
             self._switch_on(now)
         except BaseException:
             self.pause()
@@ -139,6 +144,8 @@ class Recorder:
 
     def _switch_off(self, now: int) -> None:
         """Remove all hooks, and resume the recording that this one suspended, if any."""
+        if self.keeper is not None:
+            self.keeper.end()
         if self.collections is not None:
             self.collections.finish()
         self.running = False
@@ -182,10 +189,12 @@ class Recorder:
     def hand_over(self) -> Logs:
         """What was recorded since the last time. Threads may go on recording."""
         blocks, natives = self.core.take()
+        blocks.pop(("calls", self.own_thread), None)
         logs = Logs(blocks.items(), natives)
         lists = {}
         if self.register is not None:
             lists["storages"], lists["steps"] = self.register.take_storages(), _taken(self.register.steps)
+            lists["earlier_ids"] = self.register.take_earlier_ids()
         if self.collections is not None:
             lists["collections"] = _taken(self.collections.rows)
         for kind, integers in lists.items():
@@ -206,7 +215,7 @@ class Recorder:
             self.traces_calls = True
             self.traced_from_ns = clock() if self.traced_from_ns else self.begun_ns
             if core.core.REACHES_RUNNING_THREADS:
-                self.silent_threads = set(sys._current_frames()) - {get_ident()}
+                self.silent_threads = set(sys._current_frames()) - {get_ident(), self.own_thread}
             hooks.begin_calls(self.core, of_new_threads=self.config.all_threads)
         elif not wanted:
             self.traces_calls = False
