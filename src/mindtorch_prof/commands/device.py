@@ -17,6 +17,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..text_escaping import terminal_text
 from . import _common
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     for each in parts:
         _print_device(trace, *each, options)
     if match is not None:
-        print(f"\n{_common.plain(match.sentence())}")
+        print(f"\n{terminal_text(match.sentence())}")
     return 0
 
 
@@ -190,7 +191,7 @@ def _model(trace: Trace, number: int) -> str:
     """The device's name in the file, in brackets."""
     for each in trace.settings.device_properties:
         if isinstance(each, dict) and each.get("id") == number and each.get("name"):
-            return f" ({_common.plain(str(each['name']))})"
+            return f" ({terminal_text(str(each['name']))})"
     return ""
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from ..text_escaping import terminal_text
 from . import _common
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
         try:
             peaks = read_peaks(options.peaks)
         except ValueError as error:
-            raise _common.CommandError(_common.plain(str(error))) from error
+            raise _common.CommandError(terminal_text(str(error))) from error
     trace, match = _common.with_capture(_common.open_trace(options.file, options), options)
     result = roofline(trace, peaks)
     if options.format in ("json", "csv"):
