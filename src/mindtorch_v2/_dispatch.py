@@ -103,6 +103,7 @@ OUT_FORMS: dict[tuple[int, int], Op] = {}  # by uid and number of outputs: the `
 _PROBES: list[tuple[Any, list[Any]]] = []  # how to make a probe, and the probes by uid, see `install_probes`
 FUNCTIONS: dict[str, Any] = {}  # name -> function of the `torch` namespace
 METHODS: dict[str, Any] = {}  # name -> method of Tensor
+OPERATORS: dict[str, Op] = {}  # "__add__" -> the op whose `operator` is that method
 _GLOBALS = globals()
 _PLAIN = re.compile(r"\(a!?(?: -> \*)?\)")
 
@@ -178,6 +179,11 @@ class Op:
         if not returns[0].startswith("Tensor") or "(a" in returns[0]:
             return 0
         return 1 if self.body == "arrays" else 2
+
+    @property
+    def operator_defaults(self) -> tuple[Any, ...]:
+        """The arguments of `run` after the two operands, when `operator` calls it."""
+        return tuple([argument.default for argument in self.schema.arguments[2 : self.n_arguments]])
 
     @functools.cached_property
     def describe(self) -> Any:
@@ -297,7 +303,7 @@ def _register(op: Op, options: dict[str, Any]) -> Any:
     if names in ("both", "method") and "(Tensor self" in _PLAIN.sub("", op.text):
         METHODS.setdefault(op.name, op.entry)
     for operator in options.get("operators", ()):
-        METHODS[operator] = op.operator
+        METHODS[operator], OPERATORS[operator] = op.operator, op
     if options.get("inplace"):
         text = options["inplace"] + op.text[op.text.index("(") :]
         text = text.replace("Tensor self", "Tensor(a!) self", 1)
@@ -311,7 +317,7 @@ def _register(op: Op, options: dict[str, Any]) -> Any:
             FUNCTIONS.setdefault(op.name + "_", op.inplace.entry)  # type: ignore[attr-defined]
         METHODS.setdefault(op.name + "_", op.inplace.entry)  # type: ignore[attr-defined]
         for operator in options.get("inplace_operators", ()):
-            METHODS[operator] = op.inplace.operator  # type: ignore[attr-defined]
+            METHODS[operator], OPERATORS[operator] = op.inplace.operator, op.inplace  # type: ignore[attr-defined]
     return op.entry
 
 
