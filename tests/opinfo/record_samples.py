@@ -115,7 +115,13 @@ def place(info: Any) -> str | None:
     for path, function in functions:
         if function is not None and function is info.op:
             return path
-    return next((path for path, function in functions if function is not None), None)
+    # T, H and their kin are properties; torch.bool and its kin are dtypes, Tensor.bool is what is called
+    found = [
+        path
+        for path, function in functions
+        if callable(function) or (path.startswith("Tensor.") and function)
+    ]
+    return found[0] if found else None
 
 
 def _at(path: str) -> Any:
