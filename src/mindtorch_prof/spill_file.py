@@ -73,16 +73,13 @@ class SpillFolder:
         listed = [[kind, thread, block.size] for (kind, thread), block in blocks]
         text = dumps({**header, "logs": listed})
         text += b" " * (-len(text) % 8)  # so that integers are aligned, and can be mapped into memory
+        # One piece of memory, one checksum and one write: each call that lets other threads run may wait for long until it is its turn
+        # again, and what is not written yet is lost if the process is killed meanwhile.
         integers = [np.ascontiguousarray(block).view(np.uint8).data for _, block in blocks if block.size]
-        parts: list[bytes | memoryview] = [text, *integers]
-        checksum = 0
-        for part in parts:
-            checksum = zlib.crc32(part, checksum)
-        n_integers = sum(len(part) for part in parts[1:])
-        at = self._at
+        content = b"".join([text, *integers])
+        head = HEAD.pack(MAGIC, zlib.crc32(content), len(text), len(content) - len(text))
         try:
-            for part in (HEAD.pack(MAGIC, checksum, len(text), n_integers), *parts):
-                at = _write_at(self._file, part, at)
+            at = _write_at(self._file, head + content, self._at)
         except OSError:
             self._cut()
             raise
