@@ -341,11 +341,11 @@ void record_allocation(Core *core, PyObject *tensor, PyObject *array)
     if (allocation_id > 0) {
         add_row(core, allocation_id, array_bytes(array), allocation_id);
         if (tensor != NULL && core->has_register) {
-            PyObject *number = NULL, *done = NULL, *before = PyObject_GetAttr(tensor, str_tensor_id);
+            PyObject *number = NULL, *done = NULL, *before = get_field(tensor, &field_tensor_id);
             int64_t tensor_id = before == NULL ? -1 : PyLong_AsLongLong(before);
             if (!PyErr_Occurred() && tensor_id < core->first_id) {
                 number = PyLong_FromLongLong(allocation_id);
-                if (number != NULL && PyObject_SetAttr(tensor, str_tensor_id, number) < 0)
+                if (number != NULL && PyObject_SetAttr(tensor, field_tensor_id.name, number) < 0)
                     report_error(tensor);
             } else if (!PyErr_Occurred()) /* it has got an id already, as an argument inside the op */
                 done = PyObject_CallMethod(core->recording, "tensor_allocated", "OL", tensor,

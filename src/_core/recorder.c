@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <string.h>
 
-PyTypeObject *tensor_type;
-PyObject *str_array, *str_tensor_id, *str_storage, *str_keeps, *str_base, *str_is_sparse, *str_root;
+PyTypeObject *tensor_type, *parameter_type;
+Field field_array, field_tensor_id, field_storage, field_base;
+PyObject *str_keeps, *str_is_sparse, *str_root;
 PyObject *str_seq, *str_enabled;
 
 static PyObject *str_range_key, *str_optimizer_stepped, *str_note_foreign_thread;
@@ -152,6 +153,14 @@ typedef struct {
     bool is_incomplete; /* there was no memory for all */
 } Ids;
 
+static inline void begin_ids(Ids *ids)
+{
+    ids->ids = ids->few;
+    ids->count = 0;
+    ids->capacity = sizeof ids->few / sizeof ids->few[0];
+    ids->is_incomplete = false;
+}
+
 static int add_id(Core *core, Ids *ids, PyObject *value)
 {
     if (ids->count == ids->capacity) {
@@ -207,7 +216,8 @@ static int64_t log_ids(Core *core, Ids *ids)
 /* Log the tensors among an op's arguments; where they begin in the log. letters: of `tensor_places`. */
 static int64_t log_tensors(Core *core, const char *letters, PyObject *const *arguments, Py_ssize_t count)
 {
-    Ids ids = {.ids = ids.few, .capacity = 16};
+    Ids ids;
+    begin_ids(&ids);
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < count && letters[i] != 0; i++) {
         if (letters[i] == 'L') {
@@ -222,12 +232,13 @@ static int64_t log_tensors(Core *core, const char *letters, PyObject *const *arg
 /* Log the tensors among a range's arguments, and in lists among them; where they begin in the log. */
 static int64_t log_tensors_of_range(Core *core, PyObject *arguments)
 {
-    Ids ids = {.ids = ids.few, .capacity = 16};
+    Ids ids;
+    begin_ids(&ids);
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(arguments); i++) {
         PyObject *value = PyTuple_GET_ITEM(arguments, i);
         if (PyObject_TypeCheck(value, tensor_type)) {
-            PyObject *array = PyObject_GetAttr(value, str_array);
+            PyObject *array = get_field(value, &field_array);
             if (array != NULL)
                 result = add_id(core, &ids, value);
             else if (PyErr_ExceptionMatches(PyExc_Exception))
@@ -309,7 +320,7 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
 {
     if (!PyObject_TypeCheck(tensor, tensor_type))
         return;
-    PyObject *array = PyObject_GetAttr(tensor, str_array), *storage = NULL, *other = NULL;
+    PyObject *array = get_field(tensor, &field_array), *storage = NULL, *other = NULL;
     if (array == NULL || array == Py_None)
         goto done;
     if (Py_TYPE(tensor) != tensor_type) {
@@ -319,7 +330,7 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
         Py_CLEAR(other);
     }
     if (probe->allocates == 2) {
-        other = PyObject_GetAttr(tensor, str_base);
+        other = get_field(tensor, &field_base);
         if (other != Py_None)
             goto done; /* a view */
         Py_CLEAR(other);
@@ -328,7 +339,7 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
                 goto done;
     }
     if (probe->allocates != 1) /* else the tensor was made around its array a moment ago, and has no storage yet */
-        storage = PyObject_GetAttr(tensor, str_storage);
+        storage = get_field(tensor, &field_storage);
     if (PyErr_Occurred())
         goto done;
     if (storage != NULL && storage != Py_None) {
@@ -1106,6 +1117,20 @@ static PyObject *attribute_of(const char *module, const char *name)
     return value;
 }
 
+/* Find the offset of a slot of the Tensor class. */
+static int find_field(Field *field)
+{
+    PyObject *descriptor = PyObject_GetAttr((PyObject *)tensor_type, field->name);
+    bool is_slot = descriptor != NULL && Py_TYPE(descriptor) == &PyMemberDescr_Type && PyDescr_TYPE(descriptor) == tensor_type
+                   && ((PyMemberDescrObject *)descriptor)->d_member->type == Py_T_OBJECT_EX;
+    if (is_slot)
+        field->offset = ((PyMemberDescrObject *)descriptor)->d_member->offset;
+    else if (descriptor != NULL)
+        PyErr_Format(PyExc_ImportError, "%R is no slot of Tensor", field->name);
+    Py_XDECREF(descriptor);
+    return is_slot ? 0 : -1;
+}
+
 /* What the core needs of the library: looked up by the first recording, when all of it is imported. */
 static PyObject *load_library(PyObject *module, PyObject *nothing)
 {
@@ -1121,6 +1146,13 @@ static PyObject *load_library(PyObject *module, PyObject *nothing)
         PyErr_SetString(PyExc_ImportError, "mindtorch_v2 is not imported yet");
         return NULL;
     }
+    Field *fields[] = {&field_array, &field_tensor_id, &field_storage, &field_base};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (find_field(fields[i]) < 0)
+            return NULL;
+    parameter_type = (PyTypeObject *)attribute_of("mindtorch_v2.nn.parameter", "Parameter");
+    if (parameter_type == NULL)
+        return NULL;
     PyObject *probe_type = PyObject_GetAttrString(module, "Probe");
     PyObject *install = attribute_of("mindtorch_v2._dispatch", "install_probes");
     if (probe_type != NULL && install != NULL)
@@ -1146,8 +1178,8 @@ static int intern_strings(void)
         PyObject **place;
         const char *text;
     } strings[] = {
-        {&str_array, "_array"}, {&str_tensor_id, "_tensor_id"}, {&str_storage, "_storage"},
-        {&str_keeps, "_keeps"}, {&str_root, "_root"}, {&str_base, "_base"}, {&str_is_sparse, "is_sparse"},
+        {&field_array.name, "_array"}, {&field_tensor_id.name, "_tensor_id"}, {&field_storage.name, "_storage"},
+        {&field_base.name, "_base"}, {&str_keeps, "_keeps"}, {&str_root, "_root"}, {&str_is_sparse, "is_sparse"},
         {&str_seq, "seq"}, {&str_enabled, "enabled"}, {&str_range_key, "range_key"},
         {&str_optimizer_stepped, "optimizer_stepped"}, {&str_note_foreign_thread, "note_foreign_thread"},
     };
@@ -1167,7 +1199,7 @@ static int fill_module(PyObject *module)
         return -1;
     }
     import_array1(-1);
-    if (str_array == NULL) {
+    if (field_array.name == NULL) {
         start_clock();
         if (intern_strings() < 0)
             return -1;

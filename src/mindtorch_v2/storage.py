@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _device, _dtype
 from ._storage import UntypedStorage
+from ._storage import UntypedStorage as StorageBase
 from ._storage import _from_buffer as _storage_of_buffer
 
 __all__ = ["TypedStorage", "UntypedStorage"]

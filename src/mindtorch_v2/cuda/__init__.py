@@ -8,8 +8,9 @@ import mindtorch_v2 as torch
 
 from .._failures import AcceleratorError as AcceleratorError
 from .._failures import OutOfMemoryError as OutOfMemoryError
-from . import amp, memory, nvtx, profiler, random, streams
+from . import amp, graphs, memory, nvtx, profiler, random, sparse, streams
 from ._absent import no_base, no_cuda
+from .graphs import CUDAGraph, graph, graph_pool_handle, make_graphed_callables
 from .memory import (
     MemPool,
     caching_allocator_alloc,
