@@ -334,7 +334,10 @@ def test_a_disk_that_is_full_at_any_write_costs_only_what_comes_after(
                 prof.profiler._recorder.keeper.take()
     assert names(prof.profiler._results.trace).count("aten::add") == 3  # all of it is in memory
     (folder,) = spill_folders(tmp_path)
-    assert any("No space left on device" in str(each.message) for each in told)
+    # the end is tried twice: that it failed once nobody needs to know
+    assert any("No space left on device" in str(each.message) for each in told) or (
+        not for_ever and failing == 5
+    )
     if for_ever and failing < 1:  # not even the first chunk
         with pytest.raises(mindtorch_prof.NotATraceError, match="nothing was recorded"):
             read_spill(folder)
