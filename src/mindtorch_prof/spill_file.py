@@ -30,6 +30,7 @@ HEAD = struct.Struct("<8sIIQ")  # magic, checksum of what follows, bytes of the 
 SEGMENT_BYTES = 64 << 20  # a segment that is larger gets no further chunk
 _RESERVE = "reserve"  # a file that is given up when the disk is full, so that the reason can still be written
 _RESERVE_BYTES = 1 << 16
+_PIECE = 5 << 10  # bytes: zlib lets other threads run if there are more
 
 Block = tuple[tuple[str, int], np.ndarray]  # a part of a log, and which
 
@@ -77,7 +78,7 @@ class SpillFolder:
         # again, and what is not written yet is lost if the process is killed meanwhile.
         integers = [np.ascontiguousarray(block).view(np.uint8).data for _, block in blocks if block.size]
         content = b"".join([text, *integers])
-        head = HEAD.pack(MAGIC, zlib.crc32(content), len(text), len(content) - len(text))
+        head = HEAD.pack(MAGIC, _checksum(content), len(text), len(content) - len(text))
         try:
             at = _write_at(self._file, head + content, self._at)
         except OSError:
@@ -135,6 +136,14 @@ def _written(path: str, content: bytes) -> bool:
     except OSError:
         return False
     return True
+
+
+def _checksum(content: bytes) -> int:
+    """The CRC-32. In small pieces, for which zlib does not let other threads run."""
+    checksum, view = 0, memoryview(content)
+    for first in range(0, len(view), _PIECE):
+        checksum = zlib.crc32(view[first : first + _PIECE], checksum)
+    return checksum
 
 
 def _write_at(file: int, data: bytes | memoryview, at: int) -> int:
