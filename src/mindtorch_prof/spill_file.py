@@ -30,6 +30,7 @@ HEAD = struct.Struct("<8sIIQ")  # magic, checksum of what follows, bytes of the 
 SEGMENT_BYTES = 64 << 20  # a segment that is larger gets no further chunk
 _RESERVE = "reserve"  # a file that is given up when the disk is full, so that the reason can still be written
 _RESERVE_BYTES = 1 << 16
+_PIECE = 5 << 10  # bytes: zlib lets other threads run if there are more
 
 Block = tuple[tuple[str, int], np.ndarray]  # a part of a log, and which
 
@@ -73,16 +74,13 @@ class SpillFolder:
         listed = [[kind, thread, block.size] for (kind, thread), block in blocks]
         text = dumps({**header, "logs": listed})
         text += b" " * (-len(text) % 8)  # so that integers are aligned, and can be mapped into memory
+        # One piece of memory, one checksum and one write: each call that lets other threads run may wait for long until it is its turn
+        # again, and what is not written yet is lost if the process is killed meanwhile.
         integers = [np.ascontiguousarray(block).view(np.uint8).data for _, block in blocks if block.size]
-        parts: list[bytes | memoryview] = [text, *integers]
-        checksum = 0
-        for part in parts:
-            checksum = zlib.crc32(part, checksum)
-        n_integers = sum(len(part) for part in parts[1:])
-        at = self._at
+        content = b"".join([text, *integers])
+        head = HEAD.pack(MAGIC, _checksum(content), len(text), len(content) - len(text))
         try:
-            for part in (HEAD.pack(MAGIC, checksum, len(text), n_integers), *parts):
-                at = _write_at(self._file, part, at)
+            at = _write_at(self._file, head + content, self._at)
         except OSError:
             self._cut()
             raise
@@ -138,6 +136,14 @@ def _written(path: str, content: bytes) -> bool:
     except OSError:
         return False
     return True
+
+
+def _checksum(content: bytes) -> int:
+    """The CRC-32. In small pieces, for which zlib does not let other threads run."""
+    checksum, view = 0, memoryview(content)
+    for first in range(0, len(view), _PIECE):
+        checksum = zlib.crc32(view[first : first + _PIECE], checksum)
+    return checksum
 
 
 def _write_at(file: int, data: bytes | memoryview, at: int) -> int:

@@ -86,6 +86,7 @@ COMMANDS = [
     "explain",
     "report {0} -o report.html",
     "run --help",
+    "recover --help",
     "--help",
 ]
 

@@ -310,7 +310,7 @@ def test_a_recording_that_is_under_way_can_be_opened(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------- full and read-only disks
 
 
-@pytest.mark.parametrize("failing", range(9))
+@pytest.mark.parametrize("failing", range(6))
 @pytest.mark.parametrize("for_ever", [True, False])
 def test_a_disk_that_is_full_at_any_write_costs_only_what_comes_after(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int, for_ever: bool
@@ -334,14 +334,17 @@ def test_a_disk_that_is_full_at_any_write_costs_only_what_comes_after(
                 prof.profiler._recorder.keeper.take()
     assert names(prof.profiler._results.trace).count("aten::add") == 3  # all of it is in memory
     (folder,) = spill_folders(tmp_path)
-    assert any("No space left on device" in str(each.message) for each in told)
-    if for_ever and failing < 2:  # not even the first chunk
+    # the end is tried twice: that it failed once nobody needs to know
+    assert any("No space left on device" in str(each.message) for each in told) or (
+        not for_ever and failing == 5
+    )
+    if for_ever and failing < 1:  # not even the first chunk
         with pytest.raises(mindtorch_prof.NotATraceError, match="nothing was recorded"):
             read_spill(folder)
         return
     read = read_spill(folder)
-    if for_ever:  # the first chunk has two writes, the others three
-        assert names(read).count("aten::add") == (failing - 2) // 3
+    if for_ever:
+        assert names(read).count("aten::add") == min(failing - 1, 3)
         assert not read.health
     else:
         assert names(read).count("aten::add") == 3

@@ -139,6 +139,7 @@ def test_what_is_no_recording_is_one_sentence(tmp_path: Path) -> None:
 def test_a_recording_is_read_without_the_library_that_made_it(tmp_path: Path) -> None:
     header = {**first_header(), "keys": [ADD], "inputs": [inputs(2)], "depends": [False]}
     folder = written(tmp_path, (header, [[0, 1, 2, -1, 0]]))
-    code = "import sys, mindtorch_prof; print(len(mindtorch_prof.load(sys.argv[1]).trace), 'mindtorch_v2' in sys.modules)"
+    code = "import sys, mindtorch_prof; trace = mindtorch_prof.load(sys.argv[1]).trace"
+    code += "; print(len(trace), 'mindtorch_v2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
     assert done.stdout == "1 False\n"

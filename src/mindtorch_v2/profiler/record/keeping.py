@@ -16,15 +16,16 @@ from typing import Any
 from mindtorch_prof.live.program import ending
 from mindtorch_prof.live.signals import EndingSignals, signal_name
 from mindtorch_prof.load.spill import FINISHED, spilled_logs
-from mindtorch_prof.sealing.logs import Logs
+from mindtorch_prof.sealing.logs import WIDTHS, Logs
 from mindtorch_prof.sealing.newest import n_events, newest
 from mindtorch_prof.spill_file import SpillFolder
 
 from .recorder import Recorder
 from .spill_tables import SpillTables
 
-PERIOD_S = 0.25  # how often rows are taken: a killed process loses what it recorded since
+PERIOD_S = 0.1  # how often rows are taken: a killed process loses what it recorded since
 _MOST_PENDING = 256 << 20  # bytes that wait for space on a full disk; what is recorded after that is dropped
+_AT_ONCE = 1 << 16  # rows that are written in one chunk where memory is short
 _SLACK = 1.25  # rows are dropped when there are so many times as many as may stay: not at each tick
 
 
@@ -214,6 +215,9 @@ class SpillKeeper(Keeper):
             # among the pending ones first: a signal handler that comes while it is written finds it there
             header = self._tables.header(logs, recorder.core.open_ranges(time.perf_counter_ns()))
             self._pending.append((header, logs))
+            self._write_pending()
+            self._tables.find_callers(logs)  # takes its time, and is written with the next chunk
+            return
         self._write_pending()
 
     def _write_pending(self) -> None:
@@ -248,16 +252,22 @@ class SpillKeeper(Keeper):
                 )
                 # what waits is not in the folder, and what it added to the tables neither: only the reason is written
                 note = {"unwritten": self._unwritten + unwritten, "write_error": self._error, **facts}
-                self._try(lambda: self.folder.write({"facts": note}))
+                self._write_last({"facts": note})
             else:
-                header = self._tables.header(Logs(), {}, **facts) if ended_ns else {"facts": facts}
-                self._try(lambda: self.folder.write(header))
+                header = self._tables.header(Logs(), {}, **facts)
+                if not ended_ns:
+                    del header["open"]  # those of the last chunk are still open
+                self._write_last(header)
             if not goes_on:
                 self.folder.close()
 
-    def _try(self, write: Callable[[], None]) -> None:
+    def _write_last(self, header: dict[str, Any]) -> None:
         try:
-            write()
+            try:
+                self.folder.write(header)
+            except OSError:
+                self.folder.give_up_reserve()
+                self.folder.write(header)
         except OSError as error:
             warn_in_background(
                 f"{self.folder.path}: {error.strerror or error}; the end of the recording is missing"
@@ -276,8 +286,11 @@ def spilled(recorder: Recorder, logs: Logs, parent: str) -> str:
     folder = SpillFolder(parent)
     tables = SpillTables(recorder, PERIOD_S)
     for key, block in logs:
-        part = Logs([(key, [block])], logs.natives)
-        folder.write(tables.header(part, {}), part)
+        at_once = _AT_ONCE * (len(recorder.wanted.columns) if key[0] == "rows" else WIDTHS[key[0]])
+        for first in range(0, block.size, at_once):
+            part = Logs([(key, [block.reshape(-1)[first : first + at_once]])], logs.natives)
+            folder.write(tables.header(part, {}), part)
+            tables.find_callers(part)
     folder.write(tables.header(Logs(), {}, ended=FINISHED, ended_ns=recorder.ended_ns, **tables.last_facts()))
     folder.close()
     return folder.path

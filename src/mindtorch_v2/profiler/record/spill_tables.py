@@ -61,7 +61,7 @@ class SpillTables:
         children: list[Any] = []
         header["keys"] = self._new_keys(logs, open_ranges, children)
         if recorder.wanted.inputs:
-            self._add_inputs(header, logs, children)
+            self._add_inputs(header, children)
         if recorder.functions is not None:
             header["functions"] = recorder.functions.described(self._n_functions)
             self._n_functions += len(header["functions"])
@@ -82,7 +82,8 @@ class SpillTables:
         blocks = [block for (kind, _), block in logs if kind == "rows"]
         keys: set[int] = set()
         for block in (*blocks, *open_ranges.values()):
-            keys.update(np.unique(block.reshape(-1, width)[:, 0]).tolist())
+            # as a list, although NumPy would be faster: it would let other threads run, and get its turn again much later
+            keys.update(block[::width].tolist())
         new = sorted(keys - self._keys)
         self._keys.update(new)
         for key in new:
@@ -92,7 +93,7 @@ class SpillTables:
 
     # ------------------------------------------------------------------------------------------------ inputs
 
-    def _add_inputs(self, header: dict[str, Any], logs: Logs, children: list[Any]) -> None:
+    def _add_inputs(self, header: dict[str, Any], children: list[Any]) -> None:
         recorder, inputs = self._recorder, self._recorder.live_inputs
         inputs.add(recorder.descriptions)
         first, last = self._n_inputs, len(inputs.inputs)
@@ -103,7 +104,6 @@ class SpillTables:
             _add_children(children, inputs.shown[number][0], number, inputs.inputs[number])
         self._n_inputs = last
         if recorder.config.record_shapes:
-            self._find_callers(logs)
             variants = inputs.variants()
             header["variants"] = [packed_inputs(each) for each in variants[self._n_variants :]]
             for number in range(self._n_variants, len(variants)):
@@ -114,8 +114,10 @@ class SpillTables:
             header["callers"] = [[*key, shown] for key, shown in known]
             self._n_callers += len(known)
 
-    def _find_callers(self, logs: Logs) -> None:
-        """Note which inputs are shown for calls by torch's own ops among these rows, and the last ones before them."""
+    def find_callers(self, logs: Logs) -> None:
+        """Note which inputs are shown for calls by torch's own ops among these rows, and the last ones before them; for the next header."""
+        if not self._recorder.config.record_shapes:
+            return
         if not any(self._recorder.live_inputs.depends_on_caller()) or "rows" not in {
             kind for kind, _ in logs.blocks
         }:
