@@ -51,7 +51,9 @@ def swap_tensors(t1: Any, t2: Any) -> None:
         if weakref.getweakrefcount(tensor):
             raise RuntimeError(f"Cannot swap {number} because it has weakref associated with it")
         if tensor._views or tensor._base is not None or tensor._accumulator is not None:
-            raise RuntimeError(f"Cannot swap {number}: it is a view, has views, or is part of a graph that is alive")
+            raise RuntimeError(
+                f"Cannot swap {number}: it is a view, has views, or is part of a graph that is alive"
+            )
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__
     t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
     for name in ("_array", *DEFAULTS):
