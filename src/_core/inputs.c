@@ -85,7 +85,7 @@ static bool describe_value(Description *description, PyObject *value, int depth)
     if (value == Py_None)
         return add_word(description, A_NONE);
     if (PyObject_TypeCheck(value, tensor_type)) {
-        PyObject *array = PyObject_GetAttr(value, str_array);
+        PyObject *array = get_field(value, &field_array);
         if (array == NULL) { /* sparse, or a meta tensor; an interrupt stays set */
             if (PyErr_ExceptionMatches(PyExc_Exception))
                 PyErr_Clear();

@@ -341,11 +341,11 @@ void record_allocation(Core *core, PyObject *tensor, PyObject *array)
     if (allocation_id > 0) {
         add_row(core, allocation_id, array_bytes(array), allocation_id);
         if (tensor != NULL && core->has_register) {
-            PyObject *number = NULL, *done = NULL, *before = PyObject_GetAttr(tensor, str_tensor_id);
+            PyObject *number = NULL, *done = NULL, *before = get_field(tensor, &field_tensor_id);
             int64_t tensor_id = before == NULL ? -1 : PyLong_AsLongLong(before);
             if (!PyErr_Occurred() && tensor_id < core->first_id) {
                 number = PyLong_FromLongLong(allocation_id);
-                if (number != NULL && PyObject_SetAttr(tensor, str_tensor_id, number) < 0)
+                if (number != NULL && PyObject_SetAttr(tensor, field_tensor_id.name, number) < 0)
                     report_error(tensor);
             } else if (!PyErr_Occurred()) /* it has got an id already, as an argument inside the op */
                 done = PyObject_CallMethod(core->recording, "tensor_allocated", "OL", tensor,
@@ -421,29 +421,34 @@ PyObject *memory_allocation_id(PyObject *module, PyObject *array)
     return allocation_id < 0 ? NULL : PyLong_FromLongLong(allocation_id);
 }
 
+static Block *first_block(size_t slot)
+{
+    return watched.owners[slot].owner == 0 ? NULL : &watched.owners[slot].block;
+}
+
+static npy_intp n_audible_blocks(void)
+{
+    npy_intp count = 0;
+    for (size_t i = 0; i < watched.n_slots; i++)
+        for (Block *block = first_block(i); block != NULL; block = block->next)
+            count += !block->is_silent;
+    return count;
+}
+
 PyObject *memory_alive(PyObject *module, PyObject *nothing)
 {
     (void)module;
     (void)nothing;
-    Log rows = {0};
-    for (size_t i = 0; i < watched.n_slots; i++) {
-        if (watched.owners[i].owner == 0)
-            continue;
-        for (Block *block = &watched.owners[i].block; block != NULL; block = block->next) {
-            if (block->is_silent)
-                continue;
-            int64_t *row = log_add(&rows, 3);
-            if (row == NULL) {
-                log_free(&rows);
-                return PyErr_NoMemory();
+    npy_intp shape[2] = {n_audible_blocks(), 3};
+    PyObject *own = PyArray_SimpleNew(2, shape, NPY_INT64);
+    int64_t *row = own == NULL ? NULL : PyArray_DATA((PyArrayObject *)own);
+    for (size_t i = 0; row != NULL && i < watched.n_slots; i++)
+        for (Block *block = first_block(i); block != NULL; block = block->next)
+            if (!block->is_silent) {
+                *row++ = block->allocation_id;
+                *row++ = (int64_t)block->address;
+                *row++ = block->nbytes;
             }
-            row[0] = block->allocation_id;
-            row[1] = (int64_t)block->address;
-            row[2] = block->nbytes;
-        }
-    }
-    PyObject *own = log_array(&rows, 3);
-    log_free(&rows);
     PyObject *others = own == NULL ? NULL : PyObject_CallMethod(python_allocations, "alive", NULL);
     PyObject *both = others == NULL ? NULL : PyTuple_Pack(2, own, others);
     PyObject *all = both == NULL ? NULL : PyArray_Concatenate(both, 0);

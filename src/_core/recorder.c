@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <string.h>
 
-PyTypeObject *tensor_type;
-PyObject *str_array, *str_tensor_id, *str_storage, *str_keeps, *str_base, *str_is_sparse, *str_root;
+PyTypeObject *tensor_type, *parameter_type;
+Field field_array, field_tensor_id, field_storage, field_base;
+PyObject *str_keeps, *str_is_sparse, *str_root;
 PyObject *str_seq, *str_enabled;
 
 static PyObject *str_range_key, *str_optimizer_stepped, *str_note_foreign_thread;
@@ -152,6 +153,14 @@ typedef struct {
     bool is_incomplete; /* there was no memory for all */
 } Ids;
 
+static inline void begin_ids(Ids *ids)
+{
+    ids->ids = ids->few;
+    ids->count = 0;
+    ids->capacity = sizeof ids->few / sizeof ids->few[0];
+    ids->is_incomplete = false;
+}
+
 static int add_id(Core *core, Ids *ids, PyObject *value)
 {
     if (ids->count == ids->capacity) {
@@ -207,7 +216,8 @@ static int64_t log_ids(Core *core, Ids *ids)
 /* Log the tensors among an op's arguments; where they begin in the log. letters: of `tensor_places`. */
 static int64_t log_tensors(Core *core, const char *letters, PyObject *const *arguments, Py_ssize_t count)
 {
-    Ids ids = {.ids = ids.few, .capacity = 16};
+    Ids ids;
+    begin_ids(&ids);
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < count && letters[i] != 0; i++) {
         if (letters[i] == 'L') {
@@ -222,12 +232,13 @@ static int64_t log_tensors(Core *core, const char *letters, PyObject *const *arg
 /* Log the tensors among a range's arguments, and in lists among them; where they begin in the log. */
 static int64_t log_tensors_of_range(Core *core, PyObject *arguments)
 {
-    Ids ids = {.ids = ids.few, .capacity = 16};
+    Ids ids;
+    begin_ids(&ids);
     int result = 0;
     for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(arguments); i++) {
         PyObject *value = PyTuple_GET_ITEM(arguments, i);
         if (PyObject_TypeCheck(value, tensor_type)) {
-            PyObject *array = PyObject_GetAttr(value, str_array);
+            PyObject *array = get_field(value, &field_array);
             if (array != NULL)
                 result = add_id(core, &ids, value);
             else if (PyErr_ExceptionMatches(PyExc_Exception))
@@ -309,7 +320,7 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
 {
     if (!PyObject_TypeCheck(tensor, tensor_type))
         return;
-    PyObject *array = PyObject_GetAttr(tensor, str_array), *storage = NULL, *other = NULL;
+    PyObject *array = get_field(tensor, &field_array), *storage = NULL, *other = NULL;
     if (array == NULL || array == Py_None)
         goto done;
     if (Py_TYPE(tensor) != tensor_type) {
@@ -319,7 +330,7 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
         Py_CLEAR(other);
     }
     if (probe->allocates == 2) {
-        other = PyObject_GetAttr(tensor, str_base);
+        other = get_field(tensor, &field_base);
         if (other != Py_None)
             goto done; /* a view */
         Py_CLEAR(other);
@@ -328,7 +339,7 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
                 goto done;
     }
     if (probe->allocates != 1) /* else the tensor was made around its array a moment ago, and has no storage yet */
-        storage = PyObject_GetAttr(tensor, str_storage);
+        storage = get_field(tensor, &field_storage);
     if (PyErr_Occurred())
         goto done;
     if (storage != NULL && storage != Py_None) {
@@ -940,24 +951,94 @@ static PyObject *core_memory_row(PyObject *self, PyObject *row)
     Py_RETURN_NONE;
 }
 
-/* ---- after the stop */
+/* ---- handing over */
 
-static PyObject *core_rows(PyObject *self, PyObject *nothing)
+/* Take one log into the dict, under (kind, ident). */
+static int take_log(PyObject *blocks, Log *log, const char *kind, unsigned long ident)
+{
+    if (log->first == NULL)
+        return 0;
+    PyObject *list = PyList_New(0), *key = list == NULL ? NULL : Py_BuildValue("sk", kind, ident);
+    /* in the dict first: what is taken is not lost if memory runs out */
+    int result = key == NULL || PyDict_SetItem(blocks, key, list) < 0 || log_take(log, list) < 0 ? -1 : 0;
+    Py_XDECREF(list);
+    Py_XDECREF(key);
+    return result;
+}
+
+static int add_native(PyObject *natives, Thread *thread)
+{
+    PyObject *ident = PyLong_FromUnsignedLong(thread->ident), *native = PyLong_FromUnsignedLong(thread->native);
+    int result = ident == NULL || native == NULL || PyDict_SetItem(natives, ident, native) < 0 ? -1 : 0;
+    Py_XDECREF(ident);
+    Py_XDECREF(native);
+    return result;
+}
+
+/* Rows come before what they refer to, so that a row which is taken refers to nothing that is left. */
+static int take_logs(Core *core, PyObject *blocks, PyObject *natives)
+{
+    for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
+        if (thread->records && (add_native(natives, thread) < 0 || take_log(blocks, &thread->rows, "rows", thread->ident) < 0))
+            return -1;
+    for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
+        if (take_log(blocks, &thread->calls, "calls", thread->ident) < 0)
+            return -1;
+    return take_log(blocks, &core->tensor_ids, "tensors", 0) < 0 || take_log(blocks, &core->memory_rows, "memory", 0) < 0
+                   || take_log(blocks, &core->takeovers, "takeovers", 0) < 0
+               ? -1
+               : 0;
+}
+
+static PyObject *core_take(PyObject *self, PyObject *nothing)
 {
     (void)nothing;
-    Core *core = (Core *)self;
-    PyObject *list = PyList_New(0);
-    for (Thread *thread = core->threads; list != NULL && thread != NULL; thread = thread->next) {
-        if (!thread->records)
-            continue;
-        PyObject *array = log_array(&thread->rows, (Py_ssize_t)core->width);
-        PyObject *item = array == NULL ? NULL : Py_BuildValue("kkN", thread->ident, thread->native, array);
-        /* the thread that began the recording comes first */
-        if (item == NULL || PyList_Insert(list, thread->ident == core->owner ? 0 : PyList_GET_SIZE(list), item) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(item);
+    PyObject *blocks = PyDict_New(), *natives = blocks == NULL ? NULL : PyDict_New();
+    if (natives == NULL || (take_logs((Core *)self, blocks, natives) < 0 && PyDict_GET_SIZE(blocks) == 0)) {
+        Py_XDECREF(blocks);
+        Py_XDECREF(natives);
+        return NULL;
     }
-    return list;
+    PyErr_Clear(); /* without memory for all of it: the rest comes next time */
+    return Py_BuildValue("NN", blocks, natives);
+}
+
+static PyObject *open_rows(Core *core, Thread *thread, int64_t now)
+{
+    npy_intp size = (npy_intp)(thread->n_open * core->width);
+    size_t n_open = thread->n_open;
+    PyObject *array = PyArray_SimpleNew(1, &size, NPY_INT64);
+    if (array == NULL)
+        return NULL;
+    int64_t *row = PyArray_DATA((PyArrayObject *)array);
+    for (size_t i = n_open; i > 0; i--, row += core->width) {
+        static const OpenRange none = {0};
+        const OpenRange *range = i <= thread->n_open ? &thread->open[i - 1] : &none;
+        row[0] = range->key;
+        row[1] = range->start;
+        row[2] = now;
+        row[3] = range->sequence;
+        for (size_t j = 4; j < core->width; j++)
+            row[j] = range->details[j - 4];
+    }
+    return array;
+}
+
+static PyObject *core_open_ranges(PyObject *self, PyObject *now)
+{
+    Core *core = (Core *)self;
+    int64_t end = PyLong_AsLongLong(now);
+    PyObject *open = PyErr_Occurred() ? NULL : PyDict_New();
+    for (Thread *thread = core->threads; open != NULL && thread != NULL; thread = thread->next) {
+        if (thread->n_open == 0)
+            continue;
+        PyObject *rows = open_rows(core, thread, end), *ident = PyLong_FromUnsignedLong(thread->ident);
+        if (rows == NULL || ident == NULL || PyDict_SetItem(open, ident, rows) < 0)
+            Py_CLEAR(open);
+        Py_XDECREF(rows);
+        Py_XDECREF(ident);
+    }
+    return open;
 }
 
 static PyObject *core_n_rows(PyObject *self, PyObject *nothing)
@@ -975,41 +1056,6 @@ static PyObject *core_n_calls(PyObject *self, PyObject *nothing)
     Thread *thread = find_thread(core, core->owner);
     int64_t n_rows = thread == NULL ? 0 : (int64_t)thread->calls.total / 2;
     return PyLong_FromLongLong(thread == NULL ? 0 : (n_rows - thread->n_open_calls) / 2);
-}
-
-static PyObject *core_call_logs(PyObject *self, PyObject *nothing)
-{
-    (void)nothing;
-    Core *core = (Core *)self;
-    PyObject *logs = PyDict_New();
-    for (Thread *thread = core->threads; logs != NULL && thread != NULL; thread = thread->next) {
-        if (thread->calls.total == 0)
-            continue;
-        PyObject *array = log_array(&thread->calls, 2), *ident = PyLong_FromUnsignedLong(thread->ident);
-        if (array == NULL || ident == NULL || PyDict_SetItem(logs, ident, array) < 0)
-            Py_CLEAR(logs);
-        Py_XDECREF(array);
-        Py_XDECREF(ident);
-    }
-    return logs;
-}
-
-static PyObject *core_memory_rows(PyObject *self, PyObject *nothing)
-{
-    (void)nothing;
-    return log_array(&((Core *)self)->memory_rows, 4);
-}
-
-static PyObject *core_takeovers(PyObject *self, PyObject *nothing)
-{
-    (void)nothing;
-    return log_array(&((Core *)self)->takeovers, 4);
-}
-
-static PyObject *core_tensor_ids(PyObject *self, PyObject *nothing)
-{
-    (void)nothing;
-    return log_array(&((Core *)self)->tensor_ids, 1);
 }
 
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
@@ -1032,13 +1078,10 @@ static PyMethodDef core_methods[] = {
     {"listen_to_memory", core_listen_to_memory, METH_O, "Record frees, or no more."},
     {"record_allocation", core_record_allocation, METH_O, "Record new memory, unless it is known."},
     {"memory_row", core_memory_row, METH_O, "Add a row about memory that the Python version watches."},
-    {"rows", core_rows, METH_NOARGS, "By thread: its identity, its native id, and its rows."},
+    {"take", core_take, METH_NOARGS, "Hand over what was recorded since the last time: blocks by log and thread, and native ids."},
+    {"open_ranges", core_open_ranges, METH_O, "By thread: the rows of the ranges that are open, as if they ended now."},
     {"n_rows", core_n_rows, METH_NOARGS, "How many rows the thread that began the recording has."},
     {"n_calls", core_n_calls, METH_NOARGS, "How many of its Python calls have returned."},
-    {"call_logs", core_call_logs, METH_NOARGS, "By thread: the log of its calls."},
-    {"memory_rows", core_memory_rows, METH_NOARGS, "Allocations and frees."},
-    {"tensor_ids", core_tensor_ids, METH_NOARGS, "The log of tensors."},
-    {"takeovers", core_takeovers, METH_NOARGS, "Rows of (identity, native id before and now, time): a thread got the identity of one that had ended."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -1074,6 +1117,20 @@ static PyObject *attribute_of(const char *module, const char *name)
     return value;
 }
 
+/* Find the offset of a slot of the Tensor class. */
+static int find_field(Field *field)
+{
+    PyObject *descriptor = PyObject_GetAttr((PyObject *)tensor_type, field->name);
+    bool is_slot = descriptor != NULL && Py_TYPE(descriptor) == &PyMemberDescr_Type && PyDescr_TYPE(descriptor) == tensor_type
+                   && ((PyMemberDescrObject *)descriptor)->d_member->type == Py_T_OBJECT_EX;
+    if (is_slot)
+        field->offset = ((PyMemberDescrObject *)descriptor)->d_member->offset;
+    else if (descriptor != NULL)
+        PyErr_Format(PyExc_ImportError, "%R is no slot of Tensor", field->name);
+    Py_XDECREF(descriptor);
+    return is_slot ? 0 : -1;
+}
+
 /* What the core needs of the library: looked up by the first recording, when all of it is imported. */
 static PyObject *load_library(PyObject *module, PyObject *nothing)
 {
@@ -1089,6 +1146,13 @@ static PyObject *load_library(PyObject *module, PyObject *nothing)
         PyErr_SetString(PyExc_ImportError, "mindtorch_v2 is not imported yet");
         return NULL;
     }
+    Field *fields[] = {&field_array, &field_tensor_id, &field_storage, &field_base};
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (find_field(fields[i]) < 0)
+            return NULL;
+    parameter_type = (PyTypeObject *)attribute_of("mindtorch_v2.nn.parameter", "Parameter");
+    if (parameter_type == NULL)
+        return NULL;
     PyObject *probe_type = PyObject_GetAttrString(module, "Probe");
     PyObject *install = attribute_of("mindtorch_v2._dispatch", "install_probes");
     if (probe_type != NULL && install != NULL)
@@ -1114,8 +1178,8 @@ static int intern_strings(void)
         PyObject **place;
         const char *text;
     } strings[] = {
-        {&str_array, "_array"}, {&str_tensor_id, "_tensor_id"}, {&str_storage, "_storage"},
-        {&str_keeps, "_keeps"}, {&str_root, "_root"}, {&str_base, "_base"}, {&str_is_sparse, "is_sparse"},
+        {&field_array.name, "_array"}, {&field_tensor_id.name, "_tensor_id"}, {&field_storage.name, "_storage"},
+        {&field_base.name, "_base"}, {&str_keeps, "_keeps"}, {&str_root, "_root"}, {&str_is_sparse, "is_sparse"},
         {&str_seq, "seq"}, {&str_enabled, "enabled"}, {&str_range_key, "range_key"},
         {&str_optimizer_stepped, "optimizer_stepped"}, {&str_note_foreign_thread, "note_foreign_thread"},
     };
@@ -1135,7 +1199,7 @@ static int fill_module(PyObject *module)
         return -1;
     }
     import_array1(-1);
-    if (str_array == NULL) {
+    if (field_array.name == NULL) {
         start_clock();
         if (intern_strings() < 0)
             return -1;

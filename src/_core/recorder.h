@@ -27,6 +27,7 @@ static inline int frame_offset(PyFrameObject *frame)
 #if PY_VERSION_HEX < 0x030C0000
 #include <structmember.h>
 #define Py_T_PYSSIZET T_PYSSIZET
+#define Py_T_OBJECT_EX T_OBJECT_EX
 #define Py_READONLY READONLY
 #endif
 
@@ -79,8 +80,7 @@ typedef struct Chunk {
 /* Rows of integers. Grows by chunks, so that no row is ever copied while recording. */
 typedef struct {
     Chunk *first, *last;
-    size_t total;      /* integers in all chunks, and in `sealed` */
-    PyObject *sealed;  /* an array of the rows that `log_array` was asked for before, or NULL */
+    size_t total; /* integers that were ever added, also those that `log_take` has handed over */
 } Log;
 
 int64_t *log_grow(Log *log, size_t count);
@@ -98,7 +98,7 @@ static inline int64_t *log_add(Log *log, size_t count)
 }
 
 void log_free(Log *log);
-PyObject *log_array(Log *log, Py_ssize_t width);
+int log_take(Log *log, PyObject *list);
 
 /* ------------------------------------------------------------------------------------------------ table.c: words -> a number */
 
@@ -173,8 +173,28 @@ typedef struct {
 } Core;
 
 extern PyTypeObject *tensor_type;    /* mindtorch_v2.Tensor */
-extern PyObject *str_array, *str_tensor_id, *str_storage, *str_keeps, *str_base, *str_is_sparse, *str_root;
+extern PyTypeObject *parameter_type; /* mindtorch_v2.nn.Parameter */
+extern PyObject *str_keeps, *str_is_sparse, *str_root;
 extern PyObject *str_seq, *str_enabled;
+
+/* An internal field of tensors: a slot of their class. */
+typedef struct {
+    PyObject *name;
+    Py_ssize_t offset; /* in a Tensor or Parameter; other subclasses may compute the attribute */
+} Field;
+
+extern Field field_array, field_tensor_id, field_storage, field_base;
+
+/* A new reference to what a tensor has there; NULL: an error, AttributeError where it has nothing. */
+static inline PyObject *get_field(PyObject *tensor, const Field *field)
+{
+    if (Py_TYPE(tensor) == tensor_type || Py_TYPE(tensor) == parameter_type) {
+        PyObject *value = *(PyObject **)((char *)tensor + field->offset);
+        if (value != NULL)
+            return Py_NewRef(value);
+    }
+    return PyObject_GetAttr(tensor, field->name);
+}
 
 int report_error(PyObject *about);
 Thread *find_thread(Core *core, unsigned long ident);

@@ -1,7 +1,7 @@
 /* Allocating tensors and views: new objects whose internal fields have their defaults. _tensor_slots.py holds the Python twin. */
 
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "operators.h"
+
 #include <stdbool.h>
 #include <structmember.h>
 
@@ -290,9 +290,12 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "_slots", .m_doc = "Allocating tensors.", .m_size = -1, .m_methods = methods};
+    PyModuleDef_HEAD_INIT, .m_name = "_slots", .m_doc = "Allocating tensors, and their operators.", .m_size = -1, .m_methods = methods};
 
 PyMODINIT_FUNC PyInit__slots(void)
 {
-    return PyType_Ready(&DefaultsType) < 0 || PyType_Ready(&LinkType) < 0 ? NULL : PyModule_Create(&definition);
+    PyObject *module = PyType_Ready(&DefaultsType) < 0 || PyType_Ready(&LinkType) < 0 ? NULL : PyModule_Create(&definition);
+    if (module != NULL && add_operators(module) < 0)
+        Py_CLEAR(module);
+    return module;
 }

@@ -75,7 +75,7 @@ static int64_t assign_id(Core *core, PyObject *tensor, PyArrayObject *array)
         goto done;
     if (storage_id < core->first_id)
         storage_id = known_storage(core, key, owner);
-    if (storage_id < 0 || PyObject_SetAttr(tensor, str_tensor_id, number) < 0)
+    if (storage_id < 0 || PyObject_SetAttr(tensor, field_tensor_id.name, number) < 0)
         goto done;
     if (storage_id == tensor_id) { /* silently watched from now on */
         address = PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)owner));
@@ -105,7 +105,7 @@ int64_t id_of_tensor(Core *core, PyObject *value)
 {
     if (!PyObject_TypeCheck(value, tensor_type))
         return 0;
-    PyObject *known = PyObject_GetAttr(value, str_tensor_id);
+    PyObject *known = get_field(value, &field_tensor_id);
     if (known == NULL)
         return -1;
     int64_t tensor_id = PyLong_AsLongLong(known);
@@ -114,7 +114,7 @@ int64_t id_of_tensor(Core *core, PyObject *value)
         return tensor_id;
     if (tensor_id < 0) /* its memory was replaced, or an error */
         return PyErr_Occurred() ? -1 : ask_register(core, value);
-    PyObject *array = PyObject_GetAttr(value, str_array);
+    PyObject *array = get_field(value, &field_array);
     if (array == NULL)
         PyErr_Clear(); /* sparse, or a meta tensor */
     if (array == NULL || !PyArray_Check(array) || PyArray_NBYTES((PyArrayObject *)array) == 0)

@@ -72,8 +72,9 @@ from .torch_version import __version__
 _LAZY = {
     name: name
     for name in (
-        "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures",
-        "hub", "jit", "library", "linalg", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quantization", "quasirandom", "random",
+        "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "fx",
+        "hub", "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quantization", "quasirandom",
+        "random",
         "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
         "ops", "torch_version", "_C", "_dynamo", "_custom_ops", "_functorch", "_guards", "_inductor", "_jit_internal", "_subclasses", "_utils", "_tensor_str", "_as_torch", "_compile",
     )

@@ -12,7 +12,12 @@ _Message = Callable[[], Any] | None
 
 
 def _assert(condition: Any, message: str) -> None:
-    """Raise an AssertionError unless the condition holds."""
+    """Raise AssertionError unless the condition holds; classes with `__torch_function__` can override it."""
+    from .overrides import handle_torch_function, has_torch_function_unary
+
+    if has_torch_function_unary(condition):
+        handle_torch_function(_assert, (condition,), condition, message)
+        return
     if not condition:
         raise AssertionError(message)
 

@@ -1,4 +1,4 @@
-"""Exceptions of devices. Nothing here raises them: they exist so that programs can catch them."""
+"""Exceptions of devices, which nothing here raises: they exist so that programs can catch them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from ._graph import (
 from ._overrides import disabled_torch_dispatch
 from ._size import Size
 from ._storage import UntypedStorage
-from ._tensor_slots import DEFAULTS, allocators
+from ._tensor_slots import DEFAULTS, allocators, operator
 from ._torch_dispatch import track_tensor
 
 _OPS = _dispatch.OPS
@@ -880,7 +880,9 @@ def install(methods: dict[str, Any]) -> None:
     """Give the Tensor class the methods that ops declared."""
     for name, method in methods.items():
         if name not in Tensor.__dict__:
-            setattr(Tensor, name, method)
+            op = _dispatch.OPERATORS.get(name)
+            is_operator = op is not None and method is op.operator
+            setattr(Tensor, name, operator(Tensor, name, op) if is_operator else method)
 
 
 __all__ = ["Tensor", "edge"]

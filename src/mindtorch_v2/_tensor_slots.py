@@ -1,4 +1,4 @@
-"""The internal fields of a tensor: their defaults in, the functions that allocate tensors and views out.
+"""The internal fields of a tensor: their defaults in, the functions that allocate tensors and views out. And the operators of the class.
 
 The fields are slots of the Tensor class, so that a tensor's `__dict__` holds what the program stored there and nothing else. A slot
 has no default on its class: the allocator sets all of them. `_array` is the one that it leaves unset.
@@ -73,6 +73,17 @@ def allocators(cls: type) -> Allocators:
         return view
 
     return Allocators(_new_tensor, new_view, _add_view, _views_of)
+
+
+def operator(cls: type, name: str, op: Any) -> Any:
+    """The method `name` of `cls`, such as `__add__`: what `op.operator` does."""
+    return op.operator if _compiled is None else _compiled.Operator(cls, name, op)
+
+
+def set_recorder(recorder: Any) -> None:
+    """Tell the compiled operators the value of `_dispatch.recorder`, which `op.operator` reads itself."""
+    if _compiled is not None:
+        _compiled.set_recorder(recorder)
 
 
 def _add_view(base: Any, view: Any) -> None:

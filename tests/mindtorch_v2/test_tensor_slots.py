@@ -1,9 +1,10 @@
-"""The internal fields of tensors: outside of `__dict__`, the same defaults from both allocators, views."""
+"""The internal fields of tensors: outside of `__dict__`, the same defaults from both allocators; views; operators."""
 
 from __future__ import annotations
 
 import copy
 import gc
+import inspect
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import _dispatch, _storage, _tensor_slots
+from mindtorch_v2 import _dispatch, _recording_hooks, _storage, _tensor_slots
+
+compiled = _tensor_slots._compiled is not None
 
 
 def _after_backward() -> torch.Tensor:
@@ -200,3 +203,79 @@ def test_sharing_memory_moves_views_and_aliases_without_a_walk_over_all_objects(
         for tensor in (others[0], *others[1:4], others[5]):
             assert tensor[0].item() == 7.0
     assert others[4].view(torch.float32)[1].item() == 7.0
+
+
+# ------------------------------------------------------------------------------------------------ operators
+
+
+class _Recorded(list):
+    """What was called through probes, which run the op."""
+
+    def __enter__(self) -> _Recorded:
+        def probe(op: Any) -> Callable[..., Any]:
+            return lambda *arguments: (self.append((op.full_name, arguments)), op.run(*arguments))[1]
+
+        _recording_hooks.set_profiler([probe(op) for op in _dispatch.BY_UID], None)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _recording_hooks.remove_profiler()
+
+
+def test_an_operator_looks_like_a_method_of_its_class() -> None:
+    plus = torch.Tensor.__add__
+    assert inspect.isroutine(plus)
+    assert (plus.__name__, plus.__module__) == ("__add__" if compiled else "add", "mindtorch_v2")
+    torch.ones(2) + 1
+    assert list(inspect.signature(plus).parameters) == ["input", "other"]
+    assert plus(torch.ones(2), 2).tolist() == torch.ones(2).__add__(2).tolist() == [3, 3]
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        plus(torch.ones(2))
+
+
+@pytest.mark.skipif(not compiled, reason="functions inside functions cannot be pickled")
+def test_an_operator_is_pickled_and_copied_as_the_attribute_of_its_class() -> None:
+    plus = torch.Tensor.__add__
+    assert pickle.loads(pickle.dumps(plus)) is plus
+    assert copy.deepcopy(plus) is plus
+    assert repr(plus) == "<operator '__add__' of 'Tensor' objects>"
+
+
+@pytest.mark.parametrize("name", sorted(_dispatch.OPERATORS))
+@pytest.mark.parametrize(
+    "other", [torch.tensor([2, 4]), torch.nn.Parameter(torch.ones(2)), 2, 2.5, True, "x", None]
+)
+def test_a_recorded_operator_calls_the_probe_with_what_the_function_passes(name: str, other: Any) -> None:
+    op, operator = _dispatch.OPERATORS[name], getattr(torch.Tensor, name)
+
+    def outcome(call: Callable[[Any, Any], Any]) -> Any:
+        try:
+            return call(torch.tensor([3, 5]), other)
+        except Exception as error:
+            return error
+
+    with _Recorded() as by_operator:
+        result = outcome(operator)
+    with _Recorded() as by_function:
+        wanted = outcome(op.operator)
+    assert str(by_operator) == str(by_function)
+    assert (str(result), type(result)) == (str(wanted), type(wanted))
+
+
+def test_overrides_see_recorded_operators(run_python: Callable[..., str]) -> None:
+    seen = run_python("""
+        import mindtorch_v2 as torch
+        from mindtorch_v2.profiler import profile
+        with profile() as prof:
+            x = torch.ones(2)
+            x + x
+            class Seen(torch.Tensor):
+                @classmethod
+                def __torch_function__(cls, function, types, args=(), kwargs=None):
+                    print(function is torch.Tensor.add, function is torch.Tensor.__floordiv__)
+                    return super().__torch_function__(function, types, args, kwargs)
+            y = x.as_subclass(Seen)
+            print(type(y + x).__name__, type(x // y).__name__, (x + x).tolist())
+        print(sum(event.name in ("aten::add", "aten::floor_divide") for event in prof.events()))
+    """)
+    assert seen.split("\n")[:-1] == ["True False", "False True", "Seen Seen [2.0, 2.0]", "4"]

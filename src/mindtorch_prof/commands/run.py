@@ -14,6 +14,7 @@ example:
   mindtorch-prof run --steps 5-10 --record-shapes -o train.json.gz train.py
   mindtorch-prof run --steps 10-12 --every 1000 -m package.train --epochs 2
   mindtorch-prof run --on-signal USR2 --seconds 20 serve.py
+  mindtorch-prof run --torch mindtorch --spill p/ train.py
   torchrun --nproc-per-node 4 -m mindtorch_prof run \\
     --rank-from-env train.py
 """
@@ -26,8 +27,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..files import is_standard_output
+from ..text_escaping import terminal_text
 from . import _common, show
 from ._common import CommandError
+from ._options import path_to_write
 
 if TYPE_CHECKING:
     from ..live.program import Program
@@ -96,8 +100,14 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        type=path_to_write,
         metavar="FILE",
         help="trace file to write (PROGRAM.pt.trace.json; .gz compresses); with several recordings, one numbered file each",
+    )
+    parser.add_argument(
+        "--spill",
+        metavar="FOLDER",
+        help="also write the recording to this folder while the program runs, so that it survives kill -9 (see recover); not with real torch",
     )
     parser.add_argument(
         "--sort-by", metavar="COLUMN", help="column to sort the table by, largest first (self_cpu_time_total)"
@@ -156,6 +166,8 @@ def output_path(options: argparse.Namespace, program: Program) -> str:
     """The trace file to write, with the rank of this process in its name if it has one."""
     from ..live.ranks import rank_from_environment, with_rank
 
+    if options.output and is_standard_output(options.output):
+        raise CommandError("-o: the program itself writes to standard output; expected the name of a file")
     path = os.path.abspath(options.output or f"{program.name}.pt.trace.json")
     rank = rank_from_environment()
     if rank is None and options.rank_from_env:
@@ -209,6 +221,11 @@ def _run_with_torch(options: argparse.Namespace, program: Program) -> int:
     from ..live.program import ProgramError
     from ..live.run_torch import run as run_program
 
+    if options.spill is not None:
+        raise CommandError(
+            "--spill needs --torch mindtorch: real torch's profiler gives out its events only when it is stopped; "
+            "--every writes a trace per window of steps"
+        )
     writer = _TraceWriter(options, program)
     settings = {name: bool(getattr(options, name)) for name in SWITCHES}
     try:
@@ -289,7 +306,8 @@ class _TraceWriter:
                 show.print_table(recording._listed, options)
             else:
                 column = "self_device_time_total" if outcome.last.use_device else "self_cpu_time_total"
-                print(recording.key_averages().table(sort_by=column, row_limit=options.top))
+                table = recording.key_averages().table(sort_by=column, row_limit=options.top)
+                print(terminal_text(table, lines=True))
             sys.stdout.flush()
         except BrokenPipeError:
             pass
@@ -372,7 +390,7 @@ def _duration(text: str) -> float:
 
 
 def _signal(text: str) -> str:
-    from ..live.run_torch import signal_number
+    from ..live.signals import signal_number
 
     try:
         signal_number(text)

@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 
 from mindtorch_prof.frames import module_frame
+from mindtorch_prof.sealing.raw import HIDDEN_KIND, LIBRARY_KIND, RETURN, SHOWN_KIND, TRANSPARENT_KIND
+
+__all__ = ["CALLBACK", "HIDDEN", "MODULE", "RETURN", "Functions", "append_numbered", "prefixes", "shortened"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)
@@ -56,14 +59,10 @@ _LIBRARIES = (
 # code that calls the user's overrides
 _OVERRIDES = ("<op guard>", _PACKAGE + "_overrides.py", _PACKAGE + "_torch_dispatch.py")
 
-# Numbers. Those above `CALLBACK` are given out one by one, each to a function, a module or a C function.
-RETURN = 0  # in the log: a return instead of a call
+# Numbers, besides RETURN. Those above `CALLBACK` are given out one by one, each to a function, a module or a C function.
 HIDDEN = 1  # all functions that are never shown
 CALLBACK = 2  # where hidden code calls the user's
 MODULE = -1  # `Module.__call__`: its frame tells which module
-
-# Kinds of functions: shown; hidden; hidden if the nearest caller of another kind is hidden; hidden, but what it calls is shown.
-SHOWN_KIND, HIDDEN_KIND, LIBRARY_KIND, TRANSPARENT_KIND = range(4)
 
 
 def append_numbered(items: list[Any], item: Any) -> int:
@@ -193,18 +192,19 @@ class Functions:
     def names(self) -> tuple[tuple[str, ...], np.ndarray]:
         """By number: the name that is shown, and the module's number, -1 for functions."""
         cut = prefixes()
-        names, modules = [], []
-        for text, _ in self.entries:
-            module = -1
-            if text is None or text.__class__ is str:
-                name = text or ""
-            elif text[0].__class__ is str:
-                name, module = module_frame(*text), text[1]
-            else:
-                name = f"{shortened(text[0].co_filename, cut)}({text[1]}): {text[0].co_name}"
-            names.append(name)
-            modules.append(module)
-        return tuple(names), np.array(modules, np.int64)
+        named = [_named(text, cut) for text, _ in self.entries]
+        return tuple([name for name, _ in named]), np.array([module for _, module in named], np.int64)
+
+    def described(self, first: int) -> list[tuple[Any, ...]]:
+        """Of each function from a number on: its name, its module's number, its kind, whether it is written in C, and where its lines
+        begin in its bytecode."""
+        cut = prefixes()
+        entries: list[tuple[Any, ...]] = []
+        for number, (text, kind) in enumerate(self.entries[first:], first):
+            lines = self.lines_of(number)
+            places = (None, None) if lines is None else (lines[0].tolist(), lines[1].tolist())
+            entries.append((*_named(text, cut), kind, text.__class__ is str, *places))
+        return entries
 
     def are_c_functions(self) -> np.ndarray:
         """By number: whether it is a function written in C."""
@@ -214,12 +214,25 @@ class Functions:
         """By number: its kind."""
         return np.array([kind for _, kind in self.entries], np.int8)
 
-    def code_of(self, number: int) -> CodeType | None:
-        """The code that runs in a call with this number."""
+    def lines_of(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where lines begin in the bytecode that runs in a call with this number, and those lines."""
         text, _ = self.entries[number]
         if text is None or text.__class__ is str:
             return None
-        return self.module_code if text[0].__class__ is str else text[0]
+        code = self.module_code if text[0].__class__ is str else text[0]
+        if code is None:
+            return None
+        begins, lines = np.array([(begin, at or 0) for begin, _, at in code.co_lines()], np.int64).T
+        return begins, lines
+
+
+def _named(text: Any, cut: tuple[str, ...]) -> tuple[str, int]:
+    """The name that is shown of an entry, and the module's number, -1 for functions."""
+    if text is None or text.__class__ is str:
+        return text or "", -1
+    if text[0].__class__ is str:
+        return module_frame(*text), text[1]
+    return f"{shortened(text[0].co_filename, cut)}({text[1]}): {text[0].co_name}", -1
 
 
 def prefixes() -> tuple[str, ...]:

@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mindtorch_prof.sealing.raw import RANGES
+
 from ... import _dispatch
 from ... import _recording_hooks as hooks
 from ..._graph import Switches, grad_state
 from ..._overrides import process_state
-from .recorder import RANGES, Config, Recorder
+from .recorder import Config, Recorder
 
 _TURNS, _RUNS = 7, 6  # a program runs so often recorded and so often not, by turns
 
@@ -112,7 +114,8 @@ def _added(program: Callable[[], object], config: Config, evicted: int) -> _Adde
         n_calls = recorder.core.n_calls() - first_call
     finally:
         recorder.stop()
-    keys = recorder.core.rows()[0][2][first:, 0]
+    rows = recorder.hand_over().joined("rows", recorder.thread, len(recorder.wanted.columns))
+    keys = rows[first:, 0]
     recorder.release()
     n_ranges = int(np.count_nonzero(keys >= RANGES))
     n_runs = _TURNS * _RUNS

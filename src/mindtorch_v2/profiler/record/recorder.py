@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from mindtorch_prof.sealing.logs import OF_ALL, Logs
+from mindtorch_prof.sealing.raw import RANGES
+
 from ... import _dispatch
 from ... import _recording_hooks as hooks
 from ..._graph import grad_state
 from . import core
+from .caller_inputs import LiveInputs
 from .functions import Functions, append_numbered
 from .garbage_collections import GarbageCollections
 from .tensor_ids import TensorRegister
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
-
-RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,11 @@ class Recorder:
         self.inputs: dict[Any, int] = {}  # description of an op's arguments -> index
         self.descriptions: list[tuple] = []  # by index; two threads may have added the same
         self.flops: dict[int, int] = {}  # index of inputs -> flops
+        self.live_inputs = LiveInputs()  # the descriptions as they are shown, filled when they are needed
+        self.logs = Logs()  # what the core has handed over
+        self.dropped = 0  # events that were not kept
+        self.keeper: Any = None  # a `keeping.Keeper`; None: all rows stay in the core until the stop
+        self.own_thread = -1  # a thread that belongs to the recording, of which nothing is recorded
         core.core.load_library()
         self.core: Any = core.Core(self)
         self.unfinished = 0
@@ -110,6 +119,8 @@ class Recorder:
             if self.wanted.memory:
                 self.allocated_before = int(core.alive()[:, 2].sum())
         try:
+            if self.keeper is not None:
+                self.keeper.begin()
             self._switch_on(now)
         except BaseException:
             self.pause()
@@ -133,6 +144,8 @@ class Recorder:
 
     def _switch_off(self, now: int) -> None:
         """Remove all hooks, and resume the recording that this one suspended, if any."""
+        if self.keeper is not None:
+            self.keeper.end()
         if self.collections is not None:
             self.collections.finish()
         self.running = False
@@ -173,6 +186,22 @@ class Recorder:
         self.unfinished += self.core.end_ranges(self.ended_ns)
         self._switch_off(self.ended_ns)
 
+    def hand_over(self) -> Logs:
+        """What was recorded since the last time. Threads may go on recording."""
+        blocks, natives = self.core.take()
+        blocks.pop(("calls", self.own_thread), None)
+        logs = Logs(blocks.items(), natives)
+        lists = {}
+        if self.register is not None:
+            lists["storages"], lists["steps"] = self.register.take_storages(), _taken(self.register.steps)
+            lists["earlier_ids"] = self.register.take_earlier_ids()
+        if self.collections is not None:
+            lists["collections"] = _taken(self.collections.rows)
+        for kind, integers in lists.items():
+            if integers:
+                logs.blocks[kind, OF_ALL] = [np.array(integers, np.int64)]
+        return logs
+
     def release(self) -> None:
         """Free the rows, after the last `seal`: core and recorder refer to each other, and the garbage collector may come late."""
         self.core = None
@@ -186,7 +215,7 @@ class Recorder:
             self.traces_calls = True
             self.traced_from_ns = clock() if self.traced_from_ns else self.begun_ns
             if core.core.REACHES_RUNNING_THREADS:
-                self.silent_threads = set(sys._current_frames()) - {get_ident()}
+                self.silent_threads = set(sys._current_frames()) - {get_ident(), self.own_thread}
             hooks.begin_calls(self.core, of_new_threads=self.config.all_threads)
         elif not wanted:
             self.traces_calls = False
@@ -272,6 +301,13 @@ class Recorder:
             and (get_ident() == self.thread or self.config.all_threads)
         ):
             self.register.optimizer(optimizer, clock(), get_ident())
+
+
+def _taken(integers: list[int]) -> list[int]:
+    """The integers of a list that other threads append to, removed from it."""
+    taken = integers.copy()
+    del integers[: len(taken)]
+    return taken
 
 
 def own_grad_state() -> dict[str, Any]:
