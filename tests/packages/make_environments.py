@@ -1,7 +1,7 @@
 """Make the environments in which the packages run: `python make_environments.py FOLDER [--torch]`; needs uv.
 
-FOLDER/packages has all packages, this library in editable form, and no torch. With --torch, FOLDER/torch has torch too, and sees
-the same packages: the environment in which `record_facts.py` records the expected numbers.
+FOLDER/packages has all packages, this library in editable form, and no torch. With --torch, FOLDER/torch
+has torch too, and sees the same packages: there `record_facts.py` records the expected numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parent.parent
 PACKAGES = (HERE / "packages.txt").read_text(encoding="utf-8").split()
-# torch's own distribution is left out of every package's requirements; torchvision's wheel of torch 2.13 is for CUDA
+# torch is left out of every package's requirements; this torchvision is the one of torch 2.13
 OVERRIDES = "torch; sys_platform == 'never'\ntriton; sys_platform == 'never'\ntorchvision==0.28.0\n"
 
 

@@ -1,4 +1,4 @@
-"""Record the numbers of workloads on torch: `TORCH_ENVIRONMENT/bin/python record_facts.py [NAME ...]` writes facts/NAME.json."""
+"""Record the numbers of workloads on torch in facts: `FOLDER/torch/bin/python record_facts.py [NAME ...]`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ def main(names: list[str]) -> None:
         if result is None:
             print(f"{name}: {done.stderr.strip().splitlines()[-1:]}")
         else:
-            (HERE / "facts" / f"{name}.json").write_text(result.removeprefix("RESULT ") + "\n", encoding="utf-8")
+            (HERE / "facts" / f"{name}.json").write_text(
+                result.removeprefix("RESULT ") + "\n", encoding="utf-8"
+            )
 
 
 if __name__ == "__main__":

@@ -9,14 +9,12 @@ from pathlib import Path
 
 
 def _define_vision_ops() -> None:
-    """Let torchvision's wheel, whose C++ ops need CUDA's libraries, be imported beside a CPU build of torch: it describes two of its ops."""
+    """Let torchvision's wheel, whose C++ ops need CUDA's libraries, be imported beside torch for the CPU."""
     import torch
 
     library = torch.library.Library("torchvision", "DEF")
     library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    library.define(
-        "qnms(Tensor dets, Tensor scores, float threshold, float scale, int zero_point, float score_scale) -> Tensor"
-    )
+    library.define("qnms(Tensor a, Tensor b, float t, float s, int z, float u) -> Tensor")
     _define_vision_ops.library = library  # type: ignore[attr-defined]  # the ops exist as long as it does
 
 

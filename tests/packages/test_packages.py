@@ -21,10 +21,14 @@ FACTS = {path.stem: path for path in sorted((HERE / "facts").glob("*.json"))}
 def differences(expected: Any, actual: Any, place: str = "") -> list[str]:
     """Where two results differ: numbers by more than rounding, anything else at all."""
     if isinstance(expected, dict) and isinstance(actual, dict) and expected.keys() == actual.keys():
-        return [text for key in expected for text in differences(expected[key], actual[key], f"{place}.{key}")]
+        return [
+            text for key in expected for text in differences(expected[key], actual[key], f"{place}.{key}")
+        ]
     if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
         return [
-            text for i, pair in enumerate(zip(expected, actual)) for text in differences(*pair, f"{place}[{i}]")
+            text
+            for i, pair in enumerate(zip(expected, actual))
+            for text in differences(*pair, f"{place}[{i}]")
         ]
     if isinstance(expected, float) and isinstance(actual, (int, float)):
         close = math.isclose(expected, actual, rel_tol=2e-4, abs_tol=2e-5)

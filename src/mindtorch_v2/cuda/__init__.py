@@ -9,7 +9,7 @@ import mindtorch_v2 as torch
 from .._failures import AcceleratorError as AcceleratorError
 from .._failures import OutOfMemoryError as OutOfMemoryError
 from . import amp, graphs, memory, nvtx, profiler, random, sparse, streams
-from ._absent import no_base, no_cuda
+from ._absent import no_cuda
 from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing, make_graphed_callables
 from .memory import (
     MemPool,

@@ -119,10 +119,10 @@ def mmengine() -> dict[str, Any]:
 
 def fastai() -> dict[str, Any]:
     import torch
+    from fastai.callback import progress  # noqa: F401  (adds methods to Learner)
     from fastai.callback.core import Callback
     from fastai.data.core import DataLoaders
     from fastai.data.load import DataLoader
-    from fastai.callback import progress  # noqa: F401  (adds methods to Learner)
     from fastai.learner import Learner
 
     class Note(Callback):
