@@ -20,6 +20,7 @@ import sys
 
 from . import _common
 from ._common import CommandError
+from ._options import path_to_write
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +29,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        type=path_to_write,
         metavar="OUT",
         help="the trace file to write (the folder's name with .pt.trace.json.gz); with several recordings, one numbered file each",
     )

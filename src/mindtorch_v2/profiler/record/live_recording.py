@@ -6,11 +6,12 @@ import os
 import sys
 import threading
 from dataclasses import replace
+from typing import Any
 
 from mindtorch_prof import trace as columns
 from mindtorch_prof.sealing.logs import Logs
 from mindtorch_prof.sealing.raw import RANGES, KeyEntry, RawRecording, RecordingCost
-from mindtorch_prof.settings import Settings
+from mindtorch_prof.settings import FrozenDict, Settings
 from mindtorch_prof.trace import Health
 
 from ... import _dispatch
@@ -146,6 +147,7 @@ def settings_of(recorder: Recorder) -> Settings:
         allocated_before=recorder.allocated_before,
         module_call=None if recorder.functions is None else _module_call(),
         added_metadata=recorder.added_metadata,
+        distributed=FrozenDict(_distributed_info() or {}),
     )
 
 
@@ -156,3 +158,9 @@ def thread_names(recorder: Recorder) -> dict[int, tuple[int, str]]:
         for t in threading.enumerate()
         if t.ident and t.native_id and t.ident != recorder.own_thread
     }
+
+
+def _distributed_info() -> dict[str, Any] | None:
+    """The job's rank, size and groups; None where the program has not imported torch.distributed or formed a group."""
+    module = sys.modules.get("mindtorch_v2.distributed.distributed_c10d")
+    return None if module is None else module.distributed_info()
