@@ -44,7 +44,9 @@ class _Finder(MetaPathFinder):
             return None
         try:
             ours = importlib.util.find_spec(_HERE + fullname[len("torch") :])
-        except ModuleNotFoundError:  # a package above it is missing: the import system says so with torch's name
+        except (
+            ModuleNotFoundError
+        ):  # a package above it is missing: the import system says so with torch's name
             return None
         if ours is None:
             return None

@@ -40,7 +40,9 @@ def boolean_dispatch(
     """A function that calls one of two, by the value of one of its arguments."""
 
     def fn(*args: Any, **kwargs: Any) -> Any:
-        chosen = kwargs[arg_name] if arg_name in kwargs else args[arg_index] if arg_index < len(args) else default
+        chosen = (
+            kwargs[arg_name] if arg_name in kwargs else args[arg_index] if arg_index < len(args) else default
+        )
         return (if_true if chosen else if_false)(*args, **kwargs)
 
     fn.__name__, fn.__module__ = func_name, module_name

@@ -8,7 +8,9 @@ from typing import Any, NoReturn
 
 class _Symbol:
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"torch.{cls.__name__}: this library compiles nothing, so every size is a plain number")
+        raise NotImplementedError(
+            f"torch.{cls.__name__}: this library compiles nothing, so every size is a plain number"
+        )
 
 
 class SymInt(_Symbol):

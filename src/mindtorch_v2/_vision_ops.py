@@ -185,7 +185,9 @@ def ps_roi_align(
     _check_rois(input, rois)
     mapping = _bin_channels(input.size(1), pooled_height, pooled_width)
     pooled = _align(input, rois.detach(), spatial_scale, pooled_height, pooled_width, sampling_ratio, True)
-    return _select_bins(pooled, mapping), mapping.to(torch.int32).expand(rois.size(0), -1, -1, -1).contiguous()
+    return _select_bins(pooled, mapping), mapping.to(torch.int32).expand(
+        rois.size(0), -1, -1, -1
+    ).contiguous()
 
 
 # ------------------------------------------------------------------------------------------------------- pooling
@@ -222,7 +224,9 @@ def roi_pool(input: Any, rois: Any, spatial_scale: float, pooled_height: int, po
                 if bottom > top and right > left:
                     part = values[images[k], :, top:bottom, left:right].reshape(channels, -1)
                     place = part.argmax(1)
-                    largest[k, :, i, j] = (top + place // (right - left)) * width + left + place % (right - left)
+                    largest[k, :, i, j] = (
+                        (top + place // (right - left)) * width + left + place % (right - left)
+                    )
     argmax = torch.from_numpy(largest)
     flat = input.flatten(2)[torch.from_numpy(images)].flatten(0, 1)
     pooled = flat.gather(1, argmax.clamp(min=0).view(len(boxes) * channels, -1)).view(argmax.shape)
@@ -267,7 +271,9 @@ def _zero_padded(images: Any, y: Any, x: Any) -> Any:
     for row, row_weight in ((top, 1 - (y - top)), (top + 1, y - top)):
         for column, column_weight in ((left, 1 - (x - left)), (left + 1, x - left)):
             inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
-            index = row.clamp(0, height - 1).to(torch.int64) * width + column.clamp(0, width - 1).to(torch.int64)
+            index = row.clamp(0, height - 1).to(torch.int64) * width + column.clamp(0, width - 1).to(
+                torch.int64
+            )
             index = index.unsqueeze(2).expand(count, groups, channels, index.size(-1))
             total = total + flat.gather(3, index) * (row_weight * column_weight * inside).unsqueeze(2)
     return total
@@ -316,7 +322,9 @@ def deform_conv2d(
     y = (moved[:, :, :, :, 0] + rows).flatten(2)
     x = (moved[:, :, :, :, 1] + columns).flatten(2)
     images = input.view(count, offset_groups, channels // offset_groups, height, width)
-    samples = _zero_padded(images, y, x).view(count, offset_groups, channels // offset_groups, taps, out_h * out_w)
+    samples = _zero_padded(images, y, x).view(
+        count, offset_groups, channels // offset_groups, taps, out_h * out_w
+    )
     if use_mask:
         samples = samples * mask.view(count, offset_groups, 1, taps, out_h * out_w)
     samples = samples.reshape(count, groups, channels // groups * taps, out_h * out_w)
@@ -341,7 +349,17 @@ def _input_gradient(op: Callable, grad: Any, shape: tuple[int, ...], *arguments:
     "SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool aligned) -> Tensor"
 )
 def _roi_align_backward(
-    grad: Any, rois: Any, scale: float, ph: int, pw: int, n: int, c: int, h: int, w: int, ratio: int, aligned: bool
+    grad: Any,
+    rois: Any,
+    scale: float,
+    ph: int,
+    pw: int,
+    n: int,
+    c: int,
+    h: int,
+    w: int,
+    ratio: int,
+    aligned: bool,
 ) -> Any:
     return _input_gradient(roi_align, grad, (n, c, h, w), rois, scale, ph, pw, ratio, aligned)
 
@@ -351,7 +369,17 @@ def _roi_align_backward(
     "SymInt pooled_width, int sampling_ratio, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor"
 )
 def _ps_roi_align_backward(
-    grad: Any, rois: Any, mapping: Any, scale: float, ph: int, pw: int, ratio: int, n: int, c: int, h: int, w: int
+    grad: Any,
+    rois: Any,
+    mapping: Any,
+    scale: float,
+    ph: int,
+    pw: int,
+    ratio: int,
+    n: int,
+    c: int,
+    h: int,
+    w: int,
 ) -> Any:
     return _input_gradient(ps_roi_align, grad, (n, c, h, w), rois, scale, ph, pw, ratio)
 
@@ -397,7 +425,9 @@ def _deform_conv2d_backward(grad: Any, *arguments: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ not supported
 
 
-@_define("qnms(Tensor dets, Tensor scores, float iou_threshold, float det_scale, int det_zero_point, float score_scale) -> Tensor")
+@_define(
+    "qnms(Tensor dets, Tensor scores, float iou_threshold, float det_scale, int det_zero_point, float score_scale) -> Tensor"
+)
 def qnms(*arguments: Any) -> Any:
     """Raises: there are no quantized tensors."""
     raise NotImplementedError("torchvision::qnms: this library has no quantized tensors")
@@ -415,4 +445,6 @@ def qroi_align(*arguments: Any) -> Any:
 @_define("box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor")
 def box_iou_rotated(boxes1: Any, boxes2: Any) -> Any:
     """Raises: overlaps of rotated boxes are not implemented."""
-    raise NotImplementedError("torchvision::box_iou_rotated: this library computes overlaps of upright boxes only")
+    raise NotImplementedError(
+        "torchvision::box_iou_rotated: this library computes overlaps of upright boxes only"
+    )

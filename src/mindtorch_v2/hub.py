@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from typing import Any, NoReturn
-from urllib.parse import urlparse as urlparse
+from urllib.parse import urlparse  # noqa: F401  (torch has the name here)
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from . import _device, _dtype
 from ._storage import UntypedStorage
-from ._storage import UntypedStorage as StorageBase
 from ._storage import _from_buffer as _storage_of_buffer
 
 __all__ = ["TypedStorage", "UntypedStorage"]
@@ -32,6 +31,9 @@ def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
     if not _warned:
         _warned = True
         warnings.warn(_REMOVAL, UserWarning, stacklevel=stacklevel + 1)
+
+
+StorageBase = UntypedStorage  # torch has a base class of its storages under this name
 
 
 class _MetaStorage(UntypedStorage):

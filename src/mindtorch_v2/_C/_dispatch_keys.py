@@ -61,7 +61,9 @@ class _ExcludeDispatchKeyGuard:
     def __init__(self, keys: DispatchKeySet) -> None:
         others = sorted(key.name for key in keys._keys if key.name not in _AUTOCAST)
         if others:
-            raise NotImplementedError(f"_ExcludeDispatchKeyGuard: only autocast can be left out here, not {', '.join(others)}")
+            raise NotImplementedError(
+                f"_ExcludeDispatchKeyGuard: only autocast can be left out here, not {', '.join(others)}"
+            )
         self._devices = [_AUTOCAST[key.name] for key in keys._keys]
 
     def __enter__(self) -> None:

@@ -11,6 +11,7 @@ __all__ = [
     "allow_in_graph",
     "assume_constant_result",
     "config",
+    "exc",
     "disable",
     "graph_break",
     "is_compiling",
@@ -21,6 +22,7 @@ __all__ = [
     "maybe_mark_dynamic",
     "optimize",
     "reset",
+    "utils",
 ]
 
 

@@ -25,4 +25,6 @@ def list_options() -> list[str]:
 
 def compile(*args: Any, **kwargs: Any) -> NoReturn:
     """Raises: there is no code generator."""
-    raise NotImplementedError("torch._inductor.compile: this library has no code generator; torch.compile runs eagerly")
+    raise NotImplementedError(
+        "torch._inductor.compile: this library has no code generator; torch.compile runs eagerly"
+    )

@@ -9,14 +9,18 @@ class FakeTensor:
     """A tensor without data; cannot be built."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError("FakeTensor is a part of torch's compiler; use a tensor of device 'meta' instead")
+        raise NotImplementedError(
+            "FakeTensor is a part of torch's compiler; use a tensor of device 'meta' instead"
+        )
 
 
 class FakeTensorMode:
     """A mode in which new tensors have no data; cannot be built."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError("FakeTensorMode is a part of torch's compiler; use torch.device('meta') instead")
+        raise NotImplementedError(
+            "FakeTensorMode is a part of torch's compiler; use torch.device('meta') instead"
+        )
 
 
 def is_fake(x: Any) -> bool:

@@ -9,7 +9,9 @@ class FunctionalTensor:
     """A tensor whose changes are recorded; cannot be built."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError("FunctionalTensor is a part of torch's compiler, which this library does not have")
+        raise NotImplementedError(
+            "FunctionalTensor is a part of torch's compiler, which this library does not have"
+        )
 
 
 def mb_unwrap_functional_tensor(tensor: Any) -> Any:

@@ -12,4 +12,6 @@ class MetaConverter:
 
     def meta_tensor(self, t: Any, *args: Any, **kwargs: Any) -> Any:
         """A tensor of the same shape, strides and type without data."""
-        return torch.empty_strided(tuple(t.shape), t.stride(), dtype=t.dtype, device="meta", requires_grad=t.requires_grad)
+        return torch.empty_strided(
+            tuple(t.shape), t.stride(), dtype=t.dtype, device="meta", requires_grad=t.requires_grad
+        )

@@ -13,7 +13,7 @@ class CUDAGraph:
     """A captured sequence of kernels; cannot be built without CUDA."""
 
     def __new__(cls, keep_graph: bool = False) -> NoReturn:
-        raise no_base("_CUDAGraph")
+        raise no_base("CUDAGraph")
 
 
 class graph:

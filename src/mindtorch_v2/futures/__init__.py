@@ -51,7 +51,7 @@ class Future(Generic[_T]):
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """A future for `callback(self)`, which runs when this one is complete."""
-        next_future = Future()
+        next_future: Future = Future()
 
         def run(done: Future) -> None:
             try:
@@ -86,7 +86,7 @@ class Future(Generic[_T]):
 
 def collect_all(futures: list[Future]) -> Future:
     """A future for the list of futures, complete when all of them are."""
-    collected = Future()
+    collected: Future = Future()
     remaining = len(futures)
     lock = threading.Lock()
 

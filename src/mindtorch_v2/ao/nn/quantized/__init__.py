@@ -19,7 +19,9 @@ class FloatFunctional(Module):
 
     def forward(self, x: Any) -> Any:
         """Raises: the methods are to be called."""
-        raise RuntimeError("FloatFunctional is not intended to use the 'forward'. Please use the underlying operation")
+        raise RuntimeError(
+            "FloatFunctional is not intended to use the 'forward'. Please use the underlying operation"
+        )
 
     def add(self, x: Any, y: Any) -> Any:
         """x + y."""
