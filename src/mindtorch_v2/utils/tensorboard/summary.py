@@ -183,9 +183,7 @@ def hparams(
         if raw is None:
             continue
         value = make_np(raw)[0] if isinstance(raw, torch.Tensor) else raw
-        if isinstance(value, bool):
-            kind, setting = "DATA_TYPE_BOOL", {"bool_value": value}
-        elif isinstance(value, (int, float, np.number)):
+        if isinstance(value, (int, float, np.number)):  # a bool too, as in torch
             kind, setting = "DATA_TYPE_FLOAT64", {"number_value": float(value)}
         elif isinstance(value, str):
             kind, setting = "DATA_TYPE_STRING", {"string_value": value}
