@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ... import _dispatch
 from ... import _recording_hooks as hooks
 from ..._graph import grad_state
+from ..._tensor_slots import recorded_operators
 from . import core
 from .functions import Functions, append_numbered
 from .garbage_collections import GarbageCollections
@@ -97,6 +98,8 @@ class Recorder:
         self.suspended_ns = 0  # how long inner recordings have suspended this one
         self.allocated_before = 0  # bytes that earlier recordings saw allocated and that are alive
         self.own_cost: Any = None  # an `own_cost.OwnCost`; None: not known
+        self.own_cost_in_program: Any = None  # the same, from the stop on
+        self.operators_before = 0  # recorded calls of operators in this process before the start
         self.setup_ns = 0  # spent on what is done once per input
 
     # ------------------------------------------------------------------------------------------------ start and stop
@@ -107,6 +110,7 @@ class Recorder:
         if not self.begun_ns:
             self.origin_ns = time.time_ns() - now
             self.begun_ns = now
+            self.operators_before = recorded_operators()
             if self.wanted.memory:
                 self.allocated_before = int(core.alive()[:, 2].sum())
         try:
@@ -171,6 +175,10 @@ class Recorder:
         self.pause()
         self.ended_ns = clock()
         self.unfinished += self.core.end_ranges(self.ended_ns)
+        if self.own_cost is not None:
+            n_operators = recorded_operators() - self.operators_before
+            share = min(n_operators / max(self.core.n_rows(), 1), 1.0)
+            self.own_cost_in_program = self.own_cost.in_program(self.core.cost_samples(), share)
         self._switch_off(self.ended_ns)
 
     def release(self) -> None:

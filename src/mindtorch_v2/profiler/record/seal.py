@@ -260,7 +260,7 @@ def _health(recorder: Recorder) -> Health:
 
 def _event_cost_ns(recorder: Recorder, keys: np.ndarray, n_calls: int) -> float | None:
     """What recording an event added to the program, on average; None: not known. n_calls: how many Python calls were traced."""
-    cost, n_ranges = recorder.own_cost, int(np.count_nonzero(keys >= RANGES))
+    cost, n_ranges = recorder.own_cost_in_program, int(np.count_nonzero(keys >= RANGES))
     if cost is None or not len(keys):
         return None
     added = (len(keys) - n_ranges) * cost.op_ns + n_ranges * cost.range_ns + n_calls * cost.call_ns
