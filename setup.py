@@ -58,6 +58,7 @@ EXTENSIONS = [
     ),
     extension("mindtorch_v2._slots", "tensor_slots.c", "operators.c"),
     extension("mindtorch_v2._ops._fused", "fused_loops.c", numpy=True),
+    extension("mindtorch_prof.analysis._longest_path", "longest_path.c"),
     extension("mindtorch_prof.load._reader", "reader.c", "reader_json.c", "reader_spans.c", numpy=True),
 ]
 

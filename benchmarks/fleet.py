@@ -57,6 +57,15 @@ def run(python: str, code: str, *words: str) -> dict[str, float]:
     return result
 
 
+def link_first(job: Path, folder: Path, ranks: int) -> None:
+    """A folder with links to the files of the first ranks of a job."""
+    folder.mkdir(exist_ok=True)
+    for rank in range(ranks):
+        link = folder / f"rank{rank}.json.gz"
+        if not link.exists():
+            link.symlink_to(job / link.name)
+
+
 def main() -> None:
     """Print one line per job."""
     parser = argparse.ArgumentParser(
@@ -70,15 +79,16 @@ def main() -> None:
     options = parser.parse_args()
     steps = max(1, round(options.events / len(read_step(options.base).events)))
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        slow = max(options.ranks) // 3
-        fault = Fault("host", min(slow, min(options.ranks) - 1), 3000.0, "forward")
+        folder, job = Path(name), Path(name) / "job"
+        most, fewest = max(options.ranks), min(options.ranks)
+        fault = Fault("host", min(most // 3, fewest - 1), 3000.0, "forward")
+        truth = make_fleet(options.base, job, ranks=most, steps=steps, faults=[fault], clock_us=5000.0)
         for ranks in options.ranks:
-            job = folder / str(ranks)
-            truth = make_fleet(options.base, job, ranks=ranks, steps=steps, faults=[fault], clock_us=5000.0)
-            pattern = str(job / "*.gz")
-            first = run(sys.executable, OURS, pattern, str(options.workers), str(folder / "cache"))
-            again = run(sys.executable, OURS, pattern, str(options.workers), str(folder / "cache"))
+            # the first ranks of the one job: the same files, more and more of them
+            chosen = folder / f"first-{ranks}"
+            link_first(job, chosen, ranks)
+            words = (str(chosen / "*.gz"), str(options.workers), str(folder / f"cache-{ranks}"))
+            first, again = run(sys.executable, OURS, *words), run(sys.executable, OURS, *words)
             parts = [
                 f"{ranks:,} ranks x {truth['events_per_rank']:,} events:",
                 f"{first['seconds']:.1f} s of processor time,",
@@ -89,14 +99,11 @@ def main() -> None:
                 f"again with cache: {again['seconds']:.1f} s;",
                 f"found {first['straggler']} {first['phase']} (planted {fault.target} {fault.phase})",
             ]
-            print(*parts)
+            print(*parts, flush=True)
         if options.hta:
-            files = [str(folder / str(options.ranks[0]) / f"rank{rank}.json.gz") for rank in range(8)]
-            theirs = run(options.hta, HTA, *files)
-            subset = folder / "eight"
-            subset.mkdir()
-            for file in files:
-                (subset / Path(file).name).symlink_to(file)
+            subset = folder / "first-8"
+            link_first(job, subset, 8)
+            theirs = run(options.hta, HTA, *(str(subset / f"rank{rank}.json.gz") for rank in range(8)))
             ours = run(sys.executable, OURS, str(subset / "*.gz"), str(options.workers), "")
             print(
                 f"8 ranks: HTA {theirs['seconds']:.1f} s, {theirs['own_kb'] / 1024:.0f} MB;"

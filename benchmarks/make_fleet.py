@@ -9,7 +9,10 @@ the others up as it would in a real job, and its files are as large and as neste
 faults:
     host:RANK:US:PHASE      the host takes so many microseconds longer in each step
     device:RANK:US:PHASE    the kernels launched in the phase do
-    link:GROUP:FACTOR       transfers of a group of ranks take longer (with --group-size)
+    link:GROUP:FACTOR       transfers of a group of ranks take longer (with --group-size or --tensor-parallel)
+    all_to_all:RANK:FACTOR  the rank receives so many times what the others do
+    pipeline:STAGES:US      so many ranks that follow each other are a pipeline: each stage works for so many
+                            microseconds before it sends to the next
     missing:RANK, truncated:RANK
     window:RANK:STEPS       the rank's recording begins so many steps later
 
@@ -228,6 +231,74 @@ class Axis:
         )
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Which ranks take part in the collectives of a step, and how the files describe them."""
+
+    ranks: int
+    group_size: int = 0  # collectives are between so many ranks that follow each other; 0: all
+    # by turns between so many ranks that follow each other, and between those in the same place of them
+    tensor_parallel: int = 0
+    stages: int = 0  # of a pipeline: the first collectives of a step become messages from stage to stage
+    unequal: tuple[
+        tuple[int, float], ...
+    ] = ()  # ranks that receive more in all-to-alls, and how many times as much
+    sequence_numbers: bool = False
+
+    @property
+    def is_described(self) -> bool:
+        return bool(
+            self.group_size or self.tensor_parallel or self.stages or self.unequal or self.sequence_numbers
+        )
+
+    def groups(self, place: int) -> npt.NDArray[np.int64]:
+        """By rank the group with which it runs a collective of a step."""
+        rank = np.arange(self.ranks)
+        if self.tensor_parallel:
+            across = place % 2 == 1
+            return rank % self.tensor_parallel if across else rank // self.tensor_parallel
+        return rank // (self.group_size or self.ranks)
+
+    def is_message(self, place: int) -> bool:
+        """Whether a collective of a step becomes the message from the stage of that number to the next."""
+        return place + 1 < self.stages
+
+    def peer(self, rank: int, place: int) -> int | None:
+        """The other rank of a message; None: this rank is none of the two."""
+        stage = rank % self.stages
+        return {place: rank + 1, place + 1: rank - 1}.get(stage)
+
+    def arguments(self, kernel: str, rank: int, place: int, number: int) -> dict[str, Any]:
+        """The arguments of a kernel, as torch writes them. number: of the collective, from 0."""
+        elements = 1024 * (place + 1)  # equal messages in every step
+        if self.is_message(place):
+            peer = self.peer(rank, place) or 0
+            name, other = ("send", "Dst Rank") if peer > rank else ("recv", "Src Rank")
+            return {
+                "Collective name": name,
+                other: peer,
+                "In msg nelems": elements,
+                "Out msg nelems": elements,
+                "dtype": "Float",
+                "Group size": 2,
+            }
+        groups = self.groups(place)
+        members = np.flatnonzero(groups == groups[rank]).tolist()
+        axis = "tp" if self.tensor_parallel and place % 2 == 0 else "dp" if self.tensor_parallel else ""
+        reduces = "AllReduce" in kernel
+        received = elements if reduces else round(elements * dict(self.unequal).get(rank, 1.0))
+        arguments = {
+            "Collective name": "allreduce" if reduces else "all_to_allv" if self.unequal else "all_to_all",
+            "In msg nelems": elements,
+            "Out msg nelems": received,
+            "dtype": "Float",
+            "Group size": len(members),
+            "Process Group Name": f"{axis}{groups[rank]}",
+            "Process Group Ranks": str(members),
+        }
+        return arguments | ({"Seq": number} if self.sequence_numbers else {})
+
+
 Columns = tuple[Times, Times]
 # by rank and step: of the host, of the device, and what the rank's own faults alone add to work on the device
 Axes = list[list[tuple[Columns, Columns, Columns]]]
@@ -238,7 +309,7 @@ def time_axes(
     ranks: int,
     steps: int,
     faults: Sequence[Fault],
-    group_size: int,
+    layout: Layout,
     jitter: float,
     generator: np.random.Generator,
 ) -> Axes:
@@ -248,7 +319,6 @@ def time_axes(
     """
     late = np.zeros(ranks)  # of each rank so far
     axes: Axes = [[] for _ in range(ranks)]
-    group = np.arange(ranks) // group_size
     factors = {fault.target: fault.amount for fault in faults if fault.kind == "link"}
     for number in range(steps):
         host, device = [Axis(time) for time in late], [Axis(time) for time in late]
@@ -262,9 +332,15 @@ def time_axes(
         for place, (arrival, end) in enumerate(zip(step.arrival.tolist(), step.end.tolist())):
             for rank in range(ranks):
                 own[rank].jump(arrival - 1e-3, float(noise[rank, place]))
+            if layout.is_message(place):
+                _pass_on(layout, place, arrival, end, own, faults)
+                continue
+            group = layout.groups(place)
             come = np.array([axis.at(arrival) for axis in own])
+            # a slow link is that of ranks that follow each other
+            is_link = not (layout.tensor_parallel and place % 2 == 1)
             for rank in range(ranks):
-                factor = factors.get(int(group[rank]), 1.0)
+                factor = factors.get(int(group[rank]), 1.0) if is_link else 1.0
                 over = float(come[group == group[rank]].max()) + arrival + (end - arrival) * factor
                 # within its last microsecond the collective takes longer, and all that follows is later;
                 # a rank that waits for two collectives at once waits once
@@ -278,6 +354,21 @@ def time_axes(
             axes[rank].append((host[rank].columns(), device[rank].columns(), own_work[rank].columns()))
             late[rank] = host[rank].at(np.inf)
     return axes
+
+
+def _pass_on(
+    layout: Layout, place: int, arrival: float, end: float, own: list[Axis], faults: Sequence[Fault]
+) -> None:
+    """Let a stage work, then send; the next stage waits for that."""
+    work = next(fault.amount for fault in faults if fault.kind == "pipeline")
+    for rank, axis in enumerate(own):
+        peer = layout.peer(rank, place)
+        if peer is None or peer < rank:
+            continue
+        axis.jump(arrival - 2e-3, work)
+        come = max(axis.at(arrival), own[peer].at(arrival))
+        for each in (axis, own[peer]):
+            each.jump(end - min(1.0, (end - arrival) / 2), max(come - each.at(end), 0.0))
 
 
 def _wait_for_device(step: Step, end: float, host: Axis, device: Axis) -> None:
@@ -322,6 +413,8 @@ def make_fleet(
     clock_us: float = 0.0,
     drift_ppm: float = 0.0,
     group_size: int = 0,
+    tensor_parallel: int = 0,
+    sequence_numbers: bool = False,
     jitter: float = 0.002,
     seed: int = 0,
     ranks_per_host: int = 8,
@@ -329,14 +422,22 @@ def make_fleet(
     """Write the files and `truth.json`, and give the truth.
 
     clock_us, drift_ppm: clocks are ahead by up to so much, and run faster by up to so much.
-    group_size: collectives are between so many ranks that follow each other; 0: all.
+    group_size, tensor_parallel: as in Layout; sequence_numbers: files have `Seq`.
     jitter: how much later a rank comes to a collective by chance, on average, as a share of the step.
     """
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     step = read_step(base)
     generator = np.random.default_rng(seed)
-    axes = time_axes(step, ranks, steps, faults, group_size or ranks, jitter, generator)
+    layout = Layout(
+        ranks,
+        group_size,
+        tensor_parallel,
+        next((fault.target for fault in faults if fault.kind == "pipeline"), 0),
+        tuple((fault.target, fault.amount) for fault in faults if fault.kind == "all_to_all"),
+        sequence_numbers,
+    )
+    axes = time_axes(step, ranks, steps, faults, layout, jitter, generator)
     offsets, drifts = generator.uniform(-1, 1, ranks) * clock_us, generator.uniform(-1, 1, ranks) * drift_ppm
     offsets[0] = drifts[0] = 0.0
     missing = {fault.target for fault in faults if fault.kind == "missing"}
@@ -352,7 +453,7 @@ def make_fleet(
         drift = drifts[rank] * 1e-6
         data = _document(
             top, step.meta, events, start * (1 + drift) + offsets[rank], end * (1 + drift) + offsets[rank],
-            rank, ranks, group_size, later.get(rank, 0) * len(step.events), len(step.arrival),
+            rank, layout, later.get(rank, 0) * len(step.events), len(step.arrival),
         )  # fmt: skip
         if rank in truncated:
             data = data[: len(data) * 2 // 3]
@@ -431,8 +532,7 @@ def _document(
     start: Times,
     end: Times,
     rank: int,
-    ranks: int,
-    group_size: int,
+    layout: Layout,
     first: int,
     per_step: int,
 ) -> bytes:
@@ -440,24 +540,20 @@ def _document(
     starts, lengths = np.round(start, 3).tolist(), np.round(end - start, 3).tolist()
     for event, ts, length in zip(events, starts, lengths):
         event["ts"], event["dur"] = ts, length
-    if group_size:
-        low = rank // group_size * group_size
-        members = list(range(low, min(low + group_size, ranks)))
+    absent: set[int] = set()
+    if layout.is_described:
         collectives = [
             event for event in events if event["cat"] == "kernel" and _ON_DEVICE.search(event["name"])
         ]
-        for place, event in enumerate(collectives):
-            elements = 1024 * (place % per_step + 1)  # equal messages in every step
-            event["args"] |= {
-                "Collective name": "allreduce" if "AllReduce" in event["name"] else "all_to_all",
-                "In msg nelems": elements,
-                "Out msg nelems": elements,
-                "dtype": "Float",
-                "Group size": len(members),
-                "Process Group Name": str(low // group_size),
-                "Process Group Ranks": str(members),
-            }
-    return orjson.dumps({**top, "traceEvents": [*meta, *events[first:]]})
+        for number, event in enumerate(collectives):
+            place = number % per_step
+            for key in ("Src Rank", "Dst Rank", "Process Group Name", "Process Group Ranks", "Seq"):
+                event["args"].pop(key, None)
+            event["args"] |= layout.arguments(event["name"], rank, place, number)
+            if layout.is_message(place) and layout.peer(rank, place) is None:
+                absent.add(id(event))
+    written = [event for event in events[first:] if id(event) not in absent]
+    return orjson.dumps({**top, "traceEvents": [*meta, *written]})
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -475,6 +571,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--drift", type=float, default=0.0, metavar="PPM")
     parser.add_argument("--group-size", type=int, default=0)
+    parser.add_argument("--tensor-parallel", type=int, default=0)
+    parser.add_argument("--seq", action="store_true", help="files have sequence numbers of collectives")
     parser.add_argument("--jitter", type=float, default=0.002)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(argv)
@@ -487,6 +585,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         clock_us=options.clock,
         drift_ppm=options.drift,
         group_size=options.group_size,
+        tensor_parallel=options.tensor_parallel,
+        sequence_numbers=options.seq,
         jitter=options.jitter,
         seed=options.seed,
     )

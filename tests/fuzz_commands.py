@@ -1,140 +1,102 @@
-"""Run the commands on many damaged and hostile trace files: each must give an answer or one sentence.
+"""Run the commands on many damaged and hostile traces of all formats: each gives an answer or a sentence.
 
-    python tests/fuzz_commands.py [--files 2000] [--seed 0] [--processes 2] [--traces FOLDER]
-                                  [--command NAME ...]
+    python tests/fuzz_commands.py [--files 2000] [--minutes M] [--seed 0] [--processes 2] [--traces FOLDER]
+                                  [--kind NAME ...] [--command NAME ...] [--per-file N]
 
-Files are pieces of the traces in FOLDER whose fields were dropped, exchanged or replaced by values of
-other types and sizes. Prints each Python exception, and each run that took too long, once per place in
-the source, with the file. Ends with 1 if there is any.
+The kinds of files are those of tests/helpers/damaged_traces.py; FOLDER has real traces, of which pieces are
+taken. Each file is given to N commands, drawn at random (0: to all). Prints each Python exception, each run
+that took too long, and each that took too much memory, once per place in the source, with the file. Ends
+with 1 if there is any.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import gzip
 import io
-import json
 import multiprocessing
 import os
 import random
 import re
+import resource
+import shutil
 import signal
 import sys
 import tempfile
+import time
 import warnings
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))
+
+from damaged_traces import KINDS
 
 from mindtorch_prof.cli import main as run_command
 
 FOLDERS = [parent / "shared" / "ecosystem" for parent in Path(__file__).parents]
 TRACES = next((folder for folder in FOLDERS if folder.exists()), FOLDERS[2])
 SECONDS = 20  # of processor time: a run that takes longer hangs
+MEMORY = 2 << 30  # bytes that a process may have: a small file that needs more is not bounded
+# {}: the file; {out}: a path to write to, without its suffix
 COMMANDS: dict[str, list[str]] = {
     "summary": ["summary", "{}"],
+    "summary --format md": ["summary", "{}", "--format", "md"],
     "show": ["show", "{}"],
     "show --group-by": ["show", "{}", "--group-by", "module,step,category", "--format", "json"],
+    "show --format csv": ["show", "{}", "--format", "csv", "--as-recorded"],
     "tree": ["tree", "{}"],
+    "tree --python": ["tree", "{}", "--python", "--depth", "0", "--format", "md"],
     "doctor": ["doctor", "{}"],
     "advise": ["advise", "{}"],
-    "diff": ["diff", "{}", "{}"],
-    "check": ["check", "{}", "--baseline", "{}"],
-    "slice": ["slice", "{}", "--time", "0..1s", "-o", "{out}.json"],
-    "merge": ["merge", "{}", "{}", "-o", "{out}.json"],
-    "ranks": ["ranks", "{}", "{}"],
-    "stacks": ["stacks", "{}"],
-    "convert": ["convert", "{}", "--to", "csv", "-o", "{out}.csv"],
-    "convert --to chrome": ["convert", "{}", "--to", "chrome", "-o", "{out}.json"],
-    "query": ["query", "{}", "select count(*) from events"],
-    "report": ["report", "{}", "-o", "{out}.html"],
-    "device": ["device", "{}"],
     "roofline": ["roofline", "{}"],
+    "roofline --all": ["roofline", "{}", "--all", "--format", "json"],
+    "critical-path": ["critical-path", "{}"],
+    "critical-path -o": ["critical-path", "{}", "--segments", "-o", "{out}.json"],
+    "diff": ["diff", "{}", "{}"],
+    "diff --tree": ["diff", "{}", "{}", "--tree"],
+    "check": ["check", "{}", "--baseline", "{}"],
+    "check --write-baseline": ["check", "{}", "--write-baseline", "{out}.baseline.json"],
+    "check --github": ["check", "{}", "--baseline", "{}", "--github"],
+    "slice": ["slice", "{}", "--time", "0..1s", "-o", "{out}.json"],
+    "slice --steps": ["slice", "{}", "--steps", "0-3", "-o", "{out}.json.gz"],
+    "slice --name": ["slice", "{}", "--name", "aten", "--drop", "cpu_op,memory", "-o", "{out}.json"],
+    "merge": ["merge", "{}", "{}", "-o", "{out}.json"],
+    "redact": ["redact", "{}", "-o", "{out}.redacted.json"],
+    "ranks": ["ranks", "{}", "{}"],
+    "fleet": ["fleet", "{}", "--workers", "1", "-o", "{out}.html"],
+    "device": ["device", "{}"],
+    "device --format json": ["device", "{}", "--format", "json"],
+    "stacks": ["stacks", "{}"],
+    "stacks --by both": ["stacks", "{}", "--by", "both", "--metric", "device"],
+    "convert --to csv": ["convert", "{}", "--to", "csv", "-o", "{out}.csv"],
+    "convert --to csv --table": ["convert", "{}", "--to", "csv", "--table", "memory", "-o", "{out}.csv"],
+    "convert --to chrome": ["convert", "{}", "--to", "chrome", "-o", "{out}.json"],
     "convert --to native": ["convert", "{}", "--to", "native", "-o", "{out}.mtrace"],
+    "convert --to speedscope": ["convert", "{}", "--to", "speedscope", "-o", "{out}.speedscope.json"],
+    "convert --to parquet": ["convert", "{}", "--to", "parquet", "-o", "{out}.parquet"],
+    "query": ["query", "{}", "select name, count(*) from events group by name"],
+    "query --tables": ["query", "{}", "--tables"],
+    "report": ["report", "{}", "-o", "{out}.html"],
+    "report of two": ["report", "{}", "{}", "-o", "{out}.html"],
 }
-NUMBERS = (0, 1, -1, 2**31, 2**53, 2**63, -(2**63), 10**25, 1.5, -0.0, 1e300, float("nan"), float("inf"))
-TEXTS = (
-    "", "x", "1", "0x10", "ProfilerStep#1", "ProfilerStep#99999999999999999999", "ProfilerStep#-1",
-    "aten::add", "\x1b[31m\x07\x00", "\u202e\u200b", "=1+1", "a" * 5000,
-)  # fmt: skip
-OTHERS = (None, True, False, [], [1], [[[]]], ["x", None], {}, {"a": 1}, {"ph": "X"})
-VALUES: tuple[Any, ...] = (*NUMBERS, *TEXTS, *OTHERS)
 
 
 class Hangs(BaseException):
     """A command took too long."""
 
 
-def sources(folder: Path) -> list[dict[str, Any]]:
-    """Real traces as documents, with the events of each."""
-    documents = []
-    for path in sorted(folder.rglob("*.json*")):
-        data = path.read_bytes()
-        data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
-        if len(data) > 64 << 20 or not (b'"ph"' in data[:100_000] or b'"traceEvents"' in data[:100_000]):
-            continue
-        document = json.loads(data)
-        documents.append(document if isinstance(document, dict) else {"traceEvents": document})
-    return documents
+class Task(NamedTuple):
+    """The part of the work that one call in a process does."""
 
-
-def damaged(random_: random.Random, source: dict[str, Any]) -> Any:
-    """A piece of a trace with some changes."""
-    events = source["traceEvents"]
-    count = random_.choice((1, 3, 10, 50, 300, 2000))
-    first = random_.randrange(max(1, len(events) - count))
-    piece = [event for event in events if isinstance(event, dict) and event.get("ph") == "M"][:40]
-    piece = json.loads(json.dumps(piece + events[first : first + count]))
-    document = {key: value for key, value in source.items() if key != "traceEvents"}
-    document = json.loads(json.dumps(document))
-    for _ in range(random_.choice((0, 1, 2, 5, 20, 100))):
-        change(random_, piece)
-    for _ in range(random_.choice((0, 0, 1, 3))):
-        change_object(random_, document)
-    if random_.random() < 0.1:  # only some categories
-        category = random_.choice(sorted({str(e.get("cat")) for e in piece if isinstance(e, dict)}))
-        keeps = random_.random() < 0.5
-        piece = [e for e in piece if isinstance(e, dict) and (str(e.get("cat")) == category) == keeps]
-    return {**document, "traceEvents": piece} if random_.random() < 0.9 else piece
-
-
-def change(random_: random.Random, events: list[Any]) -> None:
-    if not events:
-        return
-    place = random_.randrange(len(events))
-    kind = random_.randrange(12)
-    if kind == 0:
-        events[place] = random_.choice(VALUES)
-    elif kind == 1:
-        events.append(json.loads(json.dumps(events[place])))
-    elif kind == 2:
-        events.insert(place, {"ph": random_.choice("XBEiCMsfabne"), "name": "x", "ts": 0, "pid": 0, "tid": 0})
-    elif isinstance(events[place], dict):
-        arguments = events[place].get("args")
-        if kind < 7 and isinstance(arguments, dict):
-            change_object(random_, arguments)
-        elif kind == 7:
-            events[place]["dur"] = random_.choice((-5, 0, 1e12, 10**18))
-        elif kind == 8:
-            events[place]["ts"] = random_.choice((-1e9, 0, 1e15, "12.5", 2**62))
-        else:
-            change_object(random_, events[place])
-
-
-def change_object(random_: random.Random, fields: dict[str, Any]) -> None:
-    if not fields:
-        return
-    key = random_.choice(list(fields))
-    kind = random_.randrange(4)
-    if kind == 0:
-        del fields[key]
-    elif kind == 1:
-        fields[key] = random_.choice(list(fields.values()))
-    elif kind == 2 and isinstance(fields[key], (int, float)):
-        fields[key] = fields[key] + random_.choice((-1, 1, 1000, -1000))
-    else:
-        fields[key] = random_.choice(VALUES)
+    seed: int
+    files: int
+    until: float  # on time.time()'s clock
+    traces: str
+    kinds: tuple[str, ...]
+    commands: tuple[str, ...]
+    per_file: int
 
 
 def outcome(command: list[str], folder: str) -> str | None:
@@ -145,9 +107,9 @@ def outcome(command: list[str], folder: str) -> str | None:
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                run_command(arguments)
+                code = run_command(arguments)
             except SystemExit as error:
-                return None if error.code in (0, 1, 2) else f"exit code {error.code}"
+                code = error.code if isinstance(error.code, int) else -1
     except Hangs:
         return f"{arguments[0]}: takes longer than {SECONDS} s"
     except BaseException as error:
@@ -155,6 +117,8 @@ def outcome(command: list[str], folder: str) -> str | None:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     text = err.getvalue()
+    if code not in {0, 1, 2}:
+        return f"{arguments[0]}: exit code {code}: {text[-160:]}"
     if "Traceback" not in text:
         return None
     places = re.findall(r'File "[^"]*mindtorch_prof[/\\]([^"]*)", line (\d+)', text)
@@ -162,30 +126,43 @@ def outcome(command: list[str], folder: str) -> str | None:
     return f"{arguments[0]}: {':'.join(places[-1]) if places else '?'} {last}"
 
 
+def _keep(path: Path, kept: Path) -> None:
+    if path.is_dir():
+        shutil.copytree(path, kept, dirs_exist_ok=True)
+    else:
+        shutil.copy(path, kept)
+
+
 def _hang(*_: object) -> None:
     raise Hangs
 
 
-def run(task: tuple[int, int, str, tuple[str, ...]]) -> Counter[str]:
-    """Run all commands on `count` files; how often each place failed."""
-    seed, count, folder, names = task
+def run(task: Task) -> tuple[Counter[str], Counter[str]]:
+    """Run commands on files; how many files of each kind and runs, and how often each place failed."""
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGVTALRM, _hang)
-    random_, documents = random.Random(seed), sources(Path(folder))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.RLIM_INFINITY))
+    random_ = random.Random(task.seed)
+    counts: Counter[str] = Counter()
     failures: Counter[str] = Counter()
-    for number in range(count):
+    for number in range(task.files):
+        if time.time() > task.until:
+            break
         with tempfile.TemporaryDirectory() as work:
-            path = os.path.join(work, "trace.json")
-            Path(path).write_text(json.dumps(damaged(random_, random_.choice(documents))))
+            kind = random_.choice(task.kinds)
+            path = KINDS[kind](random_, Path(task.traces), Path(work))
+            counts[kind] += 1
+            names = random_.sample(task.commands, task.per_file) if task.per_file else task.commands
             for name in names:
-                failure = outcome([part.replace("{}", path) for part in COMMANDS[name]], work)
+                counts["runs"] += 1
+                failure = outcome([part.replace("{}", str(path)) for part in COMMANDS[name]], work)
                 if failure is not None:
                     if failure not in failures:
-                        kept = os.path.join(tempfile.gettempdir(), f"damaged_{seed}_{number}.json")
-                        Path(kept).write_bytes(Path(path).read_bytes())
-                        print(f"{failure}\n    {kept}", flush=True)
+                        kept = Path(tempfile.gettempdir(), f"damaged_{task.seed}_{number}_{path.name}")
+                        _keep(path, kept)
+                        print(f"{failure}\n    {name} {kept}", flush=True)
                     failures[failure] += 1
-    return failures
+    return counts, failures
 
 
 def main() -> int:
@@ -193,20 +170,31 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--traces", type=Path, default=TRACES)
+    parser.add_argument("--kind", nargs="*", choices=list(KINDS), default=list(KINDS))
     parser.add_argument("--command", nargs="*", choices=list(COMMANDS), default=list(COMMANDS))
+    parser.add_argument("--per-file", type=int, default=0)
     options = parser.parse_args()
-    each = -(-options.files // (options.processes * 4))
+    until = time.time() + 60 * options.minutes
+    per_file = min(options.per_file, len(options.command))
+    kinds, commands = tuple(options.kind), tuple(options.command)
+    each = -(-options.files // options.processes)
     tasks = [
-        (options.seed + number, each, str(options.traces), tuple(options.command))
-        for number in range(options.processes * 4)
+        Task(options.seed + n, each, until, str(options.traces), kinds, commands, per_file)
+        for n in range(options.processes)
     ]
+    counts: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        failures: Counter[str] = sum(pool.imap_unordered(run, tasks), Counter())
-    runs = each * len(tasks) * len(options.command)
-    print(f"{each * len(tasks):,} files, {runs:,} runs, {sum(failures.values()):,} failures")
+        for some_counts, some_failures in pool.imap_unordered(run, tasks):
+            counts += some_counts
+            failures += some_failures
+    runs = counts.pop("runs")
+    listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
+    print(f"{counts.total():,} files ({listed}), {runs:,} runs, {failures.total():,} failures")
     for place, count in failures.most_common():
         print(f"{count:7,}  {place}")
     return 1 if failures else 0

@@ -13,7 +13,10 @@ OF_NO_MODULE = {
     "commands/test_screens.py",  # what all commands print in terminals of several widths
     "analysis/test_any_trace.py",  # all analyses of one random trace agree
     "commands/test_folders.py",  # folders are accepted wherever a trace is
+    "load/test_ascend_levels.py",  # captures of all levels, in both forms
     "commands/test_every_format.py",  # every command on a trace of every format
+    "commands/test_hostile_names.py",  # what every command prints of hostile names
+    "commands/test_standard_output.py",  # every command that writes a file, to standard output
 }
 SHORT = 40  # lines: a module up to this length may be tested through those that use it
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { RETURN = 0, HIDDEN = 1, MODULE = -1, CALL_SITE = 32 }; /* as in functions.py and python_calls.py */
+enum { RETURN = 0, HIDDEN = 1, MODULE = -1, CALL_SITE = 32 }; /* as in functions.py and mindtorch_prof/sealing/python_calls.py */
 
 /* ------------------------------------------------------------------------------------------------ what ops call */
 

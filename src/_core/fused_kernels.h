@@ -54,6 +54,15 @@ CLONES static void FN(threshold_backward)(const REAL *g, const REAL *x, REAL thr
     }
 }
 
+CLONES static void FN(clamp)(const REAL *x, REAL low, REAL high, REAL *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        REAL bounded = x[i] <= low ? low : x[i]; /* of two zeros the bound, as NumPy's maximum and minimum have it; NaN stays */
+        out[i] = bounded >= high ? high : bounded;
+    }
+}
+
 /* A mask of n elements over `count` times n numbers. */
 CLONES static void FN(masked_fill)(const REAL *x, const npy_bool *mask, REAL value, REAL *out, npy_intp count, npy_intp n)
 {
@@ -130,6 +139,37 @@ static void FN(largest_of_rows)(const REAL *x, REAL *largest, npy_intp rows, npy
     }
 }
 
+/* The sum of n numbers in 64 lanes, as `_ops/_lanes.py` defines it: 128 numbers one after another in each lane, then all lanes and what
+ * is left over by NumPy's loop. `lanes` has room for them: n / 128 + 128 numbers. */
+CLONES static npy_intp FN(fill_lanes)(const REAL *x, REAL *lanes, npy_intp n)
+{
+    npy_intp count = 0;
+    while (n >= LANES) {
+        npy_intp steps = n / LANES < LANE_STEPS ? n / LANES : LANE_STEPS;
+        REAL sums[LANES];
+        memcpy(sums, x, sizeof sums);
+        for (npy_intp k = 1; k < steps; k++) {
+            const REAL *next = x + k * LANES;
+            INDEPENDENT
+            for (int j = 0; j < LANES; j++) {
+                sums[j] += next[j];
+            }
+        }
+        memcpy(lanes + count, sums, sizeof sums);
+        count += LANES, x += steps * LANES, n -= steps * LANES;
+    }
+    memcpy(lanes + count, x, n * sizeof(REAL));
+    return count + n;
+}
+
+static void FN(row_sums)(const REAL *x, REAL *out, REAL *lanes, npy_intp rows, npy_intp cols)
+{
+    for (npy_intp i = 0; i < rows; i++) {
+        npy_intp count = FN(fill_lanes)(x + i * cols, lanes, cols);
+        out[i] = FN(row_sum)(lanes, count);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- softmax */
 
 /* out = x - less, row by row. */
@@ -143,6 +183,19 @@ CLONES static void FN(subtract_by_rows)(const REAL *x, const REAL *less, REAL *o
         }
     }
 }
+
+#ifdef IS_DOUBLE
+static void FN(shifted_exponentials)(const REAL *x, const REAL *less, REAL *out, npy_intp rows, npy_intp cols)
+{
+    FN(subtract_by_rows)(x, less, out, rows, cols);
+    apply(&LOOP(exp), out, out, rows * cols, sizeof(REAL));
+}
+#else
+static void FN(shifted_exponentials)(const REAL *x, const REAL *less, REAL *out, npy_intp rows, npy_intp cols)
+{
+    shifted_exp_loop(x, less, out, rows, cols);
+}
+#endif
 
 CLONES static void FN(divide_rows)(REAL *out, const REAL *by, npy_intp rows, npy_intp cols)
 {
@@ -187,10 +240,12 @@ CLONES static void FN(subtract_product)(REAL *out, const REAL *g, const REAL *su
     }
 }
 
+/* `cols` is at most MOST_LANE_COLUMNS. */
 static void FN(sum_rows)(const REAL *x, REAL *sums, npy_intp rows, npy_intp cols)
 {
-    for (npy_intp i = 0; i < rows; i++) {
-        sums[i] = FN(row_sum)(x + i * cols, cols);
+    REAL lanes[MOST_LANE_COLUMNS / LANE_STEPS + 2 * LANES];
+    for (npy_intp i = 0; i < rows; i++, x += cols) {
+        sums[i] = cols < LEAST_LANE_COLUMNS ? FN(row_sum)(x, cols) : FN(row_sum)(lanes, FN(fill_lanes)(x, lanes, cols));
     }
 }
 
@@ -201,8 +256,7 @@ static void FN(softmax)(const REAL *x, REAL *out, npy_intp rows, npy_intp cols)
     for (npy_intp i = 0; i < rows; i += step, x += step * cols, out += step * cols) {
         npy_intp n = rows - i < step ? rows - i : step;
         FN(largest_of_rows)(x, sums, n, cols);
-        FN(subtract_by_rows)(x, sums, out, n, cols);
-        apply(&LOOP(exp), out, out, n * cols, sizeof(REAL));
+        FN(shifted_exponentials)(x, sums, out, n, cols);
         FN(sum_rows)(out, sums, n, cols);
         FN(divide_rows)(out, sums, n, cols);
     }
@@ -217,7 +271,7 @@ static void FN(log_softmax)(const REAL *x, REAL *out, REAL *scratch, npy_intp ro
         npy_intp n = rows - i < step ? rows - i : step;
         FN(largest_of_rows)(x, sums, n, cols);
         FN(subtract_by_rows)(x, sums, out, n, cols);
-        apply(&LOOP(exp), out, scratch, n * cols, sizeof(REAL));
+        FN(shifted_exponentials)(x, sums, scratch, n, cols);
         FN(sum_rows)(scratch, sums, n, cols);
         apply(&LOOP(log), sums, sums, n, sizeof(REAL));
         FN(subtract_by_rows)(out, sums, out, n, cols);

@@ -104,6 +104,13 @@ static npy_intp block_rows(npy_intp cols)
     return rows < 1 ? 1 : rows > BLOCK_ROWS ? BLOCK_ROWS : rows;
 }
 
+#define LANES 64
+#define LANE_STEPS 128
+#define LEAST_LANE_COLUMNS 512 /* shorter rows are summed by NumPy */
+#define MOST_LANE_COLUMNS (1 << 16)
+
+#include "fused_float32.h"
+
 /* ---------------------------------------------------------------------------------------------- both types */
 
 #define REAL float
@@ -116,6 +123,7 @@ static npy_intp block_rows(npy_intp cols)
 #undef FN
 #undef LOOP
 
+#define IS_DOUBLE
 #define REAL double
 #define SQRT sqrt
 #define FN(name) name##_double
@@ -736,7 +744,8 @@ static npy_intp trailing(PyObject *array, Py_ssize_t dims)
 /* Whether the last `dims` dimensions are rows that can be worked on. */
 static int has_rows(PyObject *array, Py_ssize_t dims)
 {
-    return is_real(array) && dims > 0 && NDIM(array) >= dims && SIZE(array) > 0 && trailing(array, dims) <= longest_row;
+    return is_real(array) && dims > 0 && NDIM(array) >= dims && SIZE(array) > 0 && trailing(array, dims) <= longest_row &&
+           trailing(array, dims) <= MOST_LANE_COLUMNS;
 }
 
 static PyObject *fused_softmax(PyObject *module, PyObject *x)
@@ -952,9 +961,118 @@ static PyObject *fused_layer_norm_backward(PyObject *module, PyObject *const *ar
     return Py_BuildValue("(NNN)", to_input, to_weight, to_bias);
 }
 
-static PyObject *fused_gelu(PyObject *module, PyObject *x)
+/* clamp(x, low, high, out): a bound is a number or None. */
+static PyObject *fused_clamp(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     (void)module;
+    if (!takes(count, 4, "clamp")) {
+        return NULL;
+    }
+    double low = -INFINITY, high = INFINITY;
+    PyObject *x = args[0];
+    if (!is_real(x) || (args[1] != Py_None && !is_number(args[1], &low)) || (args[2] != Py_None && !is_number(args[2], &high)) ||
+        low != low || high != high) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = output_for(args[3], x, &x, 1);
+    if (out == NULL) {
+        return none_unless_error();
+    }
+    npy_intp n = SIZE(x);
+    void *from = DATA(x), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    if (TYPE(x) == NPY_FLOAT) {
+        clamp_float(from, (float)low, (float)high, to, n);
+    }
+    else {
+        clamp_double(from, low, high, to, n);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
+/* row_sums(x): the sums of the rows of a matrix. */
+static PyObject *fused_row_sums(PyObject *module, PyObject *x)
+{
+    (void)module;
+    if (!is_real(x) || NDIM(x) != 2) {
+        Py_RETURN_NONE;
+    }
+    npy_intp rows = DIM(x, 0), cols = DIM(x, 1), room = cols / LANE_STEPS + 2 * LANES;
+    if (room > longest_row) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = PyArray_SimpleNew(1, &rows, TYPE(x));
+    void *lanes = malloc(room * PyArray_ITEMSIZE((PyArrayObject *)x));
+    if (out == NULL || lanes == NULL) {
+        Py_XDECREF(out);
+        free(lanes);
+        return PyErr_NoMemory();
+    }
+    void *from = DATA(x), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * cols);
+    if (TYPE(x) == NPY_FLOAT) {
+        row_sums_float(from, to, lanes, rows, cols);
+    }
+    else {
+        row_sums_double(from, to, lanes, rows, cols);
+    }
+    NPY_END_THREADS;
+    free(lanes);
+    return out;
+}
+
+/* units(draws): the low 24 bits of draws of an integer generator as float32 in [0, 1). */
+static PyObject *fused_units(PyObject *module, PyObject *draws)
+{
+    (void)module;
+    if (!is_plain(draws) || TYPE(draws) != NPY_UINT64) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = PyArray_SimpleNew(NDIM(draws), PyArray_DIMS((PyArrayObject *)draws), NPY_FLOAT);
+    if (out == NULL) {
+        return NULL;
+    }
+    npy_intp n = SIZE(draws);
+    void *from = DATA(draws), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    units_loop(from, to, n);
+    NPY_END_THREADS;
+    return out;
+}
+
+/* normals(uniforms, mean, std): rows of 16 uniforms to rows of 16 normals. */
+static PyObject *fused_normals(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 3, "normals")) {
+        return NULL;
+    }
+    PyObject *u = args[0];
+    double mean, std;
+    if (!is_plain(u) || TYPE(u) != NPY_FLOAT || NDIM(u) != 2 || DIM(u, 1) != 16 || !is_number(args[1], &mean) ||
+        !is_number(args[2], &std)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = empty_like(u);
+    if (out == NULL) {
+        return NULL;
+    }
+    npy_intp rows = DIM(u, 0);
+    void *from = DATA(u), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * 16);
+    normals_loop(from, (float)mean, (float)std, to, rows);
+    NPY_END_THREADS;
+    return out;
+}
+
+/* A loop over one float32 array. */
+static PyObject *unary(PyObject *x, void (*loop)(const float *, float *, npy_intp))
+{
     if (!is_plain(x) || TYPE(x) != NPY_FLOAT) {
         Py_RETURN_NONE;
     }
@@ -966,9 +1084,33 @@ static PyObject *fused_gelu(PyObject *module, PyObject *x)
     void *from = DATA(x), *to = DATA(out);
     NPY_BEGIN_THREADS_DEF;
     NPY_BEGIN_THREADS_THRESHOLDED(n);
-    gelu_loop(from, to, n);
+    loop(from, to, n);
     NPY_END_THREADS;
     return out;
+}
+
+static PyObject *fused_exp(PyObject *module, PyObject *x)
+{
+    (void)module;
+    return unary(x, exp_loop);
+}
+
+static PyObject *fused_sigmoid(PyObject *module, PyObject *x)
+{
+    (void)module;
+    return unary(x, sigmoid_loop);
+}
+
+static PyObject *fused_silu(PyObject *module, PyObject *x)
+{
+    (void)module;
+    return unary(x, silu_loop);
+}
+
+static PyObject *fused_gelu(PyObject *module, PyObject *x)
+{
+    (void)module;
+    return unary(x, gelu_loop);
 }
 
 static PyObject *fused_gelu_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -1222,6 +1364,13 @@ static PyMethodDef methods[] = {
     FAST(log_softmax_backward),
     FAST(layer_norm),
     FAST(layer_norm_backward),
+    FAST(clamp),
+    {"row_sums", fused_row_sums, METH_O, NULL},
+    {"units", fused_units, METH_O, NULL},
+    FAST(normals),
+    {"exp", fused_exp, METH_O, NULL},
+    {"sigmoid", fused_sigmoid, METH_O, NULL},
+    {"silu", fused_silu, METH_O, NULL},
     {"gelu", fused_gelu, METH_O, NULL},
     FAST(gelu_backward),
     FAST(convolve),

@@ -34,7 +34,7 @@ int64_t *log_grow(Log *log, size_t count)
     return chunk->items;
 }
 
-static void free_chunks(Log *log)
+void log_free(Log *log)
 {
     while (log->first != NULL) {
         Chunk *next = log->first->next;
@@ -42,38 +42,64 @@ static void free_chunks(Log *log)
         log->first = next;
     }
     log->last = NULL;
-}
-
-void log_free(Log *log)
-{
-    free_chunks(log);
-    Py_CLEAR(log->sealed);
     log->total = 0;
 }
 
-/* All rows as an array. Chunks are freed as they are copied: the rows exist twice only in part. */
-PyObject *log_array(Log *log, Py_ssize_t width)
+static void free_taken(PyObject *capsule)
 {
-    npy_intp shape[2] = {(npy_intp)(log->total / (size_t)width), width};
-    if (log->first == NULL && log->sealed != NULL)
-        return Py_NewRef(log->sealed);
-    PyObject *array = PyArray_SimpleNew(width == 1 ? 1 : 2, shape, NPY_INT64);
+    PyMem_RawFree(PyCapsule_GetPointer(capsule, NULL));
+}
+
+/* The integers of a chunk that is full to a good part, where they are: the array owns the chunk. */
+static PyObject *chunk_as_array(Chunk *chunk)
+{
+    npy_intp size = (npy_intp)chunk->used;
+    PyObject *array = PyArray_SimpleNewFromData(1, &size, NPY_INT64, chunk->items);
     if (array == NULL)
         return NULL;
-    int64_t *items = PyArray_DATA((PyArrayObject *)array);
-    if (log->sealed != NULL) {
-        size_t size = (size_t)PyArray_NBYTES((PyArrayObject *)log->sealed);
-        memcpy(items, PyArray_DATA((PyArrayObject *)log->sealed), size);
-        items += size / sizeof(int64_t);
+    PyObject *capsule = PyCapsule_New(chunk, NULL, NULL);
+    if (capsule == NULL || PyArray_SetBaseObject((PyArrayObject *)array, capsule) < 0) { /* which takes the capsule, also if it fails */
+        Py_DECREF(array);
+        return NULL;
     }
-    while (log->first != NULL) {
-        Chunk *chunk = log->first;
-        memcpy(items, chunk->items, chunk->used * sizeof(int64_t));
-        items += chunk->used;
-        log->first = chunk->next;
-        PyMem_RawFree(chunk);
-    }
-    log->last = NULL;
-    Py_XSETREF(log->sealed, Py_NewRef(array));
+    PyCapsule_SetDestructor(capsule, free_taken); /* from here on the array frees the chunk */
     return array;
+}
+
+static PyObject *chunk_as_copy(Chunk *chunk)
+{
+    npy_intp size = (npy_intp)chunk->used;
+    PyObject *array = PyArray_SimpleNew(1, &size, NPY_INT64);
+    if (array != NULL)
+        memcpy(PyArray_DATA((PyArrayObject *)array), chunk->items, chunk->used * sizeof(int64_t));
+    return array;
+}
+
+/* Append the chunks, as arrays, to a list, and begin anew; `total` goes on. Needs no memory worth mentioning: chunks are handed over as
+   they are, except those that are nearly empty. After an error the log has what the list has not. */
+int log_take(Log *log, PyObject *list)
+{
+    while (log->first != NULL) {
+        /* off the log first: creating objects may run finalizers, and those ops, which add to the log */
+        Chunk *chunk = log->first;
+        log->first = chunk->next;
+        if (log->first == NULL)
+            log->last = NULL;
+        bool is_copied = chunk->used * 2 < chunk->capacity;
+        PyObject *array = is_copied ? chunk_as_copy(chunk) : chunk_as_array(chunk);
+        if (array == NULL) {
+            chunk->next = log->first;
+            log->first = chunk;
+            if (log->last == NULL)
+                log->last = chunk;
+            return -1;
+        }
+        if (is_copied)
+            PyMem_RawFree(chunk);
+        int result = PyList_Append(list, array);
+        Py_DECREF(array);
+        if (result < 0)
+            return -1;
+    }
+    return 0;
 }

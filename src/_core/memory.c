@@ -421,29 +421,34 @@ PyObject *memory_allocation_id(PyObject *module, PyObject *array)
     return allocation_id < 0 ? NULL : PyLong_FromLongLong(allocation_id);
 }
 
+static Block *first_block(size_t slot)
+{
+    return watched.owners[slot].owner == 0 ? NULL : &watched.owners[slot].block;
+}
+
+static npy_intp n_audible_blocks(void)
+{
+    npy_intp count = 0;
+    for (size_t i = 0; i < watched.n_slots; i++)
+        for (Block *block = first_block(i); block != NULL; block = block->next)
+            count += !block->is_silent;
+    return count;
+}
+
 PyObject *memory_alive(PyObject *module, PyObject *nothing)
 {
     (void)module;
     (void)nothing;
-    Log rows = {0};
-    for (size_t i = 0; i < watched.n_slots; i++) {
-        if (watched.owners[i].owner == 0)
-            continue;
-        for (Block *block = &watched.owners[i].block; block != NULL; block = block->next) {
-            if (block->is_silent)
-                continue;
-            int64_t *row = log_add(&rows, 3);
-            if (row == NULL) {
-                log_free(&rows);
-                return PyErr_NoMemory();
+    npy_intp shape[2] = {n_audible_blocks(), 3};
+    PyObject *own = PyArray_SimpleNew(2, shape, NPY_INT64);
+    int64_t *row = own == NULL ? NULL : PyArray_DATA((PyArrayObject *)own);
+    for (size_t i = 0; row != NULL && i < watched.n_slots; i++)
+        for (Block *block = first_block(i); block != NULL; block = block->next)
+            if (!block->is_silent) {
+                *row++ = block->allocation_id;
+                *row++ = (int64_t)block->address;
+                *row++ = block->nbytes;
             }
-            row[0] = block->allocation_id;
-            row[1] = (int64_t)block->address;
-            row[2] = block->nbytes;
-        }
-    }
-    PyObject *own = log_array(&rows, 3);
-    log_free(&rows);
     PyObject *others = own == NULL ? NULL : PyObject_CallMethod(python_allocations, "alive", NULL);
     PyObject *both = others == NULL ? NULL : PyTuple_Pack(2, own, others);
     PyObject *all = both == NULL ? NULL : PyArray_Concatenate(both, 0);

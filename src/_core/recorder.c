@@ -972,24 +972,94 @@ static PyObject *core_memory_row(PyObject *self, PyObject *row)
     Py_RETURN_NONE;
 }
 
-/* ---- after the stop */
+/* ---- handing over */
 
-static PyObject *core_rows(PyObject *self, PyObject *nothing)
+/* Take one log into the dict, under (kind, ident). */
+static int take_log(PyObject *blocks, Log *log, const char *kind, unsigned long ident)
+{
+    if (log->first == NULL)
+        return 0;
+    PyObject *list = PyList_New(0), *key = list == NULL ? NULL : Py_BuildValue("sk", kind, ident);
+    /* in the dict first: what is taken is not lost if memory runs out */
+    int result = key == NULL || PyDict_SetItem(blocks, key, list) < 0 || log_take(log, list) < 0 ? -1 : 0;
+    Py_XDECREF(list);
+    Py_XDECREF(key);
+    return result;
+}
+
+static int add_native(PyObject *natives, Thread *thread)
+{
+    PyObject *ident = PyLong_FromUnsignedLong(thread->ident), *native = PyLong_FromUnsignedLong(thread->native);
+    int result = ident == NULL || native == NULL || PyDict_SetItem(natives, ident, native) < 0 ? -1 : 0;
+    Py_XDECREF(ident);
+    Py_XDECREF(native);
+    return result;
+}
+
+/* Rows come before what they refer to, so that a row which is taken refers to nothing that is left. */
+static int take_logs(Core *core, PyObject *blocks, PyObject *natives)
+{
+    for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
+        if (thread->records && (add_native(natives, thread) < 0 || take_log(blocks, &thread->rows, "rows", thread->ident) < 0))
+            return -1;
+    for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
+        if (take_log(blocks, &thread->calls, "calls", thread->ident) < 0)
+            return -1;
+    return take_log(blocks, &core->tensor_ids, "tensors", 0) < 0 || take_log(blocks, &core->memory_rows, "memory", 0) < 0
+                   || take_log(blocks, &core->takeovers, "takeovers", 0) < 0
+               ? -1
+               : 0;
+}
+
+static PyObject *core_take(PyObject *self, PyObject *nothing)
 {
     (void)nothing;
-    Core *core = (Core *)self;
-    PyObject *list = PyList_New(0);
-    for (Thread *thread = core->threads; list != NULL && thread != NULL; thread = thread->next) {
-        if (!thread->records)
-            continue;
-        PyObject *array = log_array(&thread->rows, (Py_ssize_t)core->width);
-        PyObject *item = array == NULL ? NULL : Py_BuildValue("kkN", thread->ident, thread->native, array);
-        /* the thread that began the recording comes first */
-        if (item == NULL || PyList_Insert(list, thread->ident == core->owner ? 0 : PyList_GET_SIZE(list), item) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(item);
+    PyObject *blocks = PyDict_New(), *natives = blocks == NULL ? NULL : PyDict_New();
+    if (natives == NULL || (take_logs((Core *)self, blocks, natives) < 0 && PyDict_GET_SIZE(blocks) == 0)) {
+        Py_XDECREF(blocks);
+        Py_XDECREF(natives);
+        return NULL;
     }
-    return list;
+    PyErr_Clear(); /* without memory for all of it: the rest comes next time */
+    return Py_BuildValue("NN", blocks, natives);
+}
+
+static PyObject *open_rows(Core *core, Thread *thread, int64_t now)
+{
+    npy_intp size = (npy_intp)(thread->n_open * core->width);
+    size_t n_open = thread->n_open;
+    PyObject *array = PyArray_SimpleNew(1, &size, NPY_INT64);
+    if (array == NULL)
+        return NULL;
+    int64_t *row = PyArray_DATA((PyArrayObject *)array);
+    for (size_t i = n_open; i > 0; i--, row += core->width) {
+        static const OpenRange none = {0};
+        const OpenRange *range = i <= thread->n_open ? &thread->open[i - 1] : &none;
+        row[0] = range->key;
+        row[1] = range->start;
+        row[2] = now;
+        row[3] = range->sequence;
+        for (size_t j = 4; j < core->width; j++)
+            row[j] = range->details[j - 4];
+    }
+    return array;
+}
+
+static PyObject *core_open_ranges(PyObject *self, PyObject *now)
+{
+    Core *core = (Core *)self;
+    int64_t end = PyLong_AsLongLong(now);
+    PyObject *open = PyErr_Occurred() ? NULL : PyDict_New();
+    for (Thread *thread = core->threads; open != NULL && thread != NULL; thread = thread->next) {
+        if (thread->n_open == 0)
+            continue;
+        PyObject *rows = open_rows(core, thread, end), *ident = PyLong_FromUnsignedLong(thread->ident);
+        if (rows == NULL || ident == NULL || PyDict_SetItem(open, ident, rows) < 0)
+            Py_CLEAR(open);
+        Py_XDECREF(rows);
+        Py_XDECREF(ident);
+    }
+    return open;
 }
 
 static PyObject *core_n_rows(PyObject *self, PyObject *nothing)
@@ -1036,41 +1106,6 @@ static PyObject *core_n_calls(PyObject *self, PyObject *nothing)
     return PyLong_FromLongLong(thread == NULL ? 0 : (n_rows - thread->n_open_calls) / 2);
 }
 
-static PyObject *core_call_logs(PyObject *self, PyObject *nothing)
-{
-    (void)nothing;
-    Core *core = (Core *)self;
-    PyObject *logs = PyDict_New();
-    for (Thread *thread = core->threads; logs != NULL && thread != NULL; thread = thread->next) {
-        if (thread->calls.total == 0)
-            continue;
-        PyObject *array = log_array(&thread->calls, 2), *ident = PyLong_FromUnsignedLong(thread->ident);
-        if (array == NULL || ident == NULL || PyDict_SetItem(logs, ident, array) < 0)
-            Py_CLEAR(logs);
-        Py_XDECREF(array);
-        Py_XDECREF(ident);
-    }
-    return logs;
-}
-
-static PyObject *core_memory_rows(PyObject *self, PyObject *nothing)
-{
-    (void)nothing;
-    return log_array(&((Core *)self)->memory_rows, 4);
-}
-
-static PyObject *core_takeovers(PyObject *self, PyObject *nothing)
-{
-    (void)nothing;
-    return log_array(&((Core *)self)->takeovers, 4);
-}
-
-static PyObject *core_tensor_ids(PyObject *self, PyObject *nothing)
-{
-    (void)nothing;
-    return log_array(&((Core *)self)->tensor_ids, 1);
-}
-
 #define FAST(function) ((PyCFunction)(void (*)(void))(function))
 
 static PyMethodDef core_methods[] = {
@@ -1091,15 +1126,12 @@ static PyMethodDef core_methods[] = {
     {"listen_to_memory", core_listen_to_memory, METH_O, "Record frees, or no more."},
     {"record_allocation", core_record_allocation, METH_O, "Record new memory, unless it is known."},
     {"memory_row", core_memory_row, METH_O, "Add a row about memory that the Python version watches."},
-    {"rows", core_rows, METH_NOARGS, "By thread: its identity, its native id, and its rows."},
+    {"take", core_take, METH_NOARGS, "Hand over what was recorded since the last time: blocks by log and thread, and native ids."},
+    {"open_ranges", core_open_ranges, METH_O, "By thread: the rows of the ranges that are open, as if they ended now."},
     {"n_rows", core_n_rows, METH_NOARGS, "How many rows the thread that began the recording has."},
     {"n_calls", core_n_calls, METH_NOARGS, "How many of its Python calls have returned."},
     {"sample_all_costs", core_sample_all_costs, METH_NOARGS, "From now on measure all events instead of some, for `cost_samples`."},
     {"cost_samples", core_cost_samples, METH_NOARGS, "By kind of event: nanoseconds that the recorder took, at some events."},
-    {"call_logs", core_call_logs, METH_NOARGS, "By thread: the log of its calls."},
-    {"memory_rows", core_memory_rows, METH_NOARGS, "Allocations and frees."},
-    {"tensor_ids", core_tensor_ids, METH_NOARGS, "The log of tensors."},
-    {"takeovers", core_takeovers, METH_NOARGS, "Rows of (identity, native id before and now, time): a thread got the identity of one that had ended."},
     {NULL, NULL, 0, NULL},
 };
 

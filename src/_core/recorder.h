@@ -80,8 +80,7 @@ typedef struct Chunk {
 /* Rows of integers. Grows by chunks, so that no row is ever copied while recording. */
 typedef struct {
     Chunk *first, *last;
-    size_t total;      /* integers in all chunks, and in `sealed` */
-    PyObject *sealed;  /* an array of the rows that `log_array` was asked for before, or NULL */
+    size_t total; /* integers that were ever added, also those that `log_take` has handed over */
 } Log;
 
 int64_t *log_grow(Log *log, size_t count);
@@ -99,7 +98,7 @@ static inline int64_t *log_add(Log *log, size_t count)
 }
 
 void log_free(Log *log);
-PyObject *log_array(Log *log, Py_ssize_t width);
+int log_take(Log *log, PyObject *list);
 
 /* ------------------------------------------------------------------------------------------------ table.c: words -> a number */
 

@@ -41,6 +41,14 @@ class Paths(Sequence[tuple[str, ...]]):
             path = self._above[path]
         return tuple(calls)
 
+    def below(self, index: int, outer: int) -> tuple[list[str], bool]:
+        """The calls of a path inside of another path, innermost first, and whether it is inside of that at all; if not, all its calls."""
+        calls: list[str] = []
+        while index >= 0 and index != outer:
+            calls.append(self._names[self._name[index]])
+            index = self._above[index]
+        return calls, index >= 0
+
 
 def innermost_frames(stacks: Sequence[tuple[str, ...]], index: int, count: int) -> tuple[str, ...]:
     """The innermost frames of a stack; of `Paths` without building the whole stack."""
@@ -52,36 +60,43 @@ _DEEP = 1_000  # calls: in deeper stacks a loop over levels costs more than a lo
 
 def paths(frames: Frames) -> tuple[IntArray, Paths]:
     """For each call the number of its path (the names from it to the outermost caller), and the paths."""
-    count = len(frames)
-    depth = depths_below(frames.parent)
+    return call_paths(frames.names, frames.name, frames.parent)
+
+
+def call_paths(texts: tuple[str, ...], name: IntArray, parent: IntArray) -> tuple[IntArray, Paths]:
+    """The same of any tree. name: of each row, into `texts`; parent: the row above it, -1: none."""
+    count = len(name)
+    depth = depths_below(parent)
     order = np.argsort(depth, kind="stable")
     if int(depth.max(initial=0)) > _DEEP:
-        return _paths_one_by_one(frames, order)
+        return _paths_one_by_one(texts, name, parent, order)
     bounds = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
     path = np.full(count, -1, np.int64)
     names: list[IntArray] = [np.empty(0, np.int64)]
     above: list[IntArray] = [np.empty(0, np.int64)]
     path_count = 0
-    width = max(len(frames.names), 1)
+    width = max(len(texts), 1)
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
         rows = order[first:last]
-        caller = frames.parent[rows]
+        caller = parent[rows]
         caller_path = np.where(caller >= 0, path[np.maximum(caller, 0)], -1)
-        keys, number = np.unique((caller_path + 1) * width + frames.name[rows], return_inverse=True)
+        keys, number = np.unique((caller_path + 1) * width + name[rows], return_inverse=True)
         path[rows] = path_count + number.reshape(-1)
         names.append(keys % width)
         above.append(keys // width - 1)
         path_count += len(keys)
-    return path, Paths(frames.names, np.concatenate(names), np.concatenate(above))
+    return path, Paths(texts, np.concatenate(names), np.concatenate(above))
 
 
-def _paths_one_by_one(frames: Frames, order: IntArray) -> tuple[IntArray, Paths]:
+def _paths_one_by_one(
+    texts: tuple[str, ...], name_of: IntArray, parent_of: IntArray, order: IntArray
+) -> tuple[IntArray, Paths]:
     """The same by a walk through the calls, callers first."""
     numbers: dict[tuple[int, int], int] = {}
     path = [-1] * len(order)
-    parent, name = frames.parent.tolist(), frames.name.tolist()
+    parent, name = parent_of.tolist(), name_of.tolist()
     for row in order.tolist():
         above = path[parent[row]] if parent[row] >= 0 else -1
         path[row] = numbers.setdefault((above, name[row]), len(numbers))
     columns = np.array(list(numbers), np.int64).reshape(-1, 2)
-    return np.array(path, np.int64), Paths(frames.names, columns[:, 1], columns[:, 0])
+    return np.array(path, np.int64), Paths(texts, columns[:, 1], columns[:, 0])

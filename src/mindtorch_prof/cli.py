@@ -1,6 +1,7 @@
 """Command line: arguments in, an exit code out. Parses options and prints; library calls do the work.
 
-Exit codes: 0 success; 1 findings, of commands that look for problems; 2 wrong usage, or a file that cannot be read.
+Exit codes: 0 success; 1 findings, of commands that look for problems; 2 wrong usage, or a file that cannot be read; 3 more memory needed than
+`--max-memory` allows, or than there is.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, cast
 
 from . import core
 from .commands._common import CommandError
+from .commands._options import memory_size
 from .commands._parser import HelpFormatter, Parser
 from .commands._plugins import plugins
+from .files import is_standard_output
+from .load.errors import TraceError
+from .memory_limit import memory_limit, memory_sentence
+from .text_escaping import terminal_text
 from .text_tables import show_everything
 from .version import __version__
 
@@ -101,6 +107,12 @@ def make_parser(names: Sequence[str] = ()) -> argparse.ArgumentParser:
             formatter_class=HelpFormatter,
         )
         module.prepare_parser(subparser)
+        subparser.add_argument(
+            "--max-memory",
+            type=memory_size,
+            metavar="SIZE",
+            help="end with exit code 3 if a process of the command needs more memory: 500MB, 2GB (no limit)",
+        )
         subparser.set_defaults(run=module.run)
     return parser
 
@@ -120,6 +132,17 @@ def _is_trace(word: str) -> bool:
     return os.path.exists(word) or word.endswith((".json", ".json.gz", ".sqlite", ".db", ".mtrace"))
 
 
+@contextlib.contextmanager
+def _messages_beside(output: str | None) -> Iterator[None]:
+    """Print to standard error where standard output is the file that a command writes."""
+    if output is None or not is_standard_output(output):
+        yield
+        return
+    sys.stdout.flush()  # what was printed before comes first
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one sub-command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -128,12 +151,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     known = arguments[:1] if arguments and (arguments[0] in _COMMANDS or arguments[0] in plugins()) else ()
     options = make_parser(known).parse_args(arguments)
     try:
-        with show_everything(getattr(options, "wide", False)):
+        with (
+            show_everything(getattr(options, "wide", False)),
+            _messages_beside(getattr(options, "output", None)),
+            memory_limit(options.max_memory),
+        ):
             code: int = options.run(options)
         sys.stdout.flush()
-    except CommandError as error:
-        print(f"mindtorch-prof: {error}", file=sys.stderr)
-        return error.exit_code
+    except (CommandError, TraceError) as error:
+        print(terminal_text(f"mindtorch-prof: {error}", lines=True), file=sys.stderr)
+        return error.exit_code if isinstance(error, CommandError) else 2
+    except MemoryError as error:
+        print(f"mindtorch-prof: {memory_sentence(options.max_memory, error)}", file=sys.stderr)
+        return 3
     except BrokenPipeError:  # `mindtorch-prof ... | head`
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -104,6 +104,12 @@ def _remove_leftovers(final: str) -> None:
                     os.unlink(path)
 
 
+def is_standard_output(path: str | os.PathLike[str]) -> bool:
+    """Whether a path stands for the standard output of this process."""
+    match = _STREAM.fullmatch(os.fspath(path))
+    return match is not None and "1" in match.groups()[1:] + ("1" if match[1] == "stdout" else "",)
+
+
 def _stream_number(path: str) -> int | None:
     """The file descriptor that a path such as /dev/stdout stands for; None for other paths."""
     match = _STREAM.fullmatch(path)

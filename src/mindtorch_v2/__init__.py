@@ -72,8 +72,8 @@ from .torch_version import __version__
 _LAZY = {
     name: name
     for name in (
-        "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures",
-        "hub", "jit", "library", "linalg", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random",
+        "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "fx",
+        "hub", "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random",
         "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
         "ops", "torch_version", "_C", "_dynamo", "_utils", "_tensor_str", "_as_torch", "_compile",
     )
@@ -101,7 +101,7 @@ _LAZY_NAMES = {
         "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor",
         "ByteTensor", "BoolTensor",
     ), "_legacy"),
-    **dict.fromkeys(("OutOfMemoryError", "AcceleratorError"), "_failures"),
+    **dict.fromkeys(("OutOfMemoryError", "AcceleratorError", "_assert"), "_failures"),
     **dict.fromkeys((
         "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
     ), "_symbolic"),

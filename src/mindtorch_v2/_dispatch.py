@@ -495,6 +495,14 @@ def _numbers_of(value: Any) -> Any:
     return plain_value(value)
 
 
+def no_overload(name: str, *arguments: Any) -> TypeError:
+    """torch's error for arguments that fit none of the signatures of a function."""
+    given = ", ".join(type_name(value) for value in arguments)
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({given}), but expected one of its signatures"
+    )
+
+
 def type_name(value: Any) -> str:
     return "NoneType" if value is None else type(value).__name__
 
@@ -599,6 +607,10 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
         result_of(op, arguments)
     if isinstance(error, ValueError) and "read-only" in str(error) and tensors and tensors[0] is arguments[0]:
         return _write_again(op, error, arguments)
+    if isinstance(error, ValueError):
+        for text, words in _NUMPY_REFUSES.items():
+            if text in str(error):
+                raise RuntimeError(words) from None
     if grad_state.enabled and (op.inplace_of or op).node is not None and any(t._rg for t in tensors):
         grad_state.seq += 1  # torch creates the node before it computes
     if isinstance(error, ValueError) and "broadcast" in str(error) and tensors:
@@ -611,6 +623,13 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
                 f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(np.broadcast_shapes(*shapes))}"
             ) from None
     raise error
+
+
+# Part of NumPy's ValueError, and the text of torch's RuntimeError for the same.
+_NUMPY_REFUSES = {
+    "negative dimensions": "Trying to create tensor with negative dimension",
+    "maximum supported dimension": "only tensors with up to 64 dims are supported",
+}
 
 
 def _out_of_memory(error: Any) -> Exception:
@@ -741,6 +760,36 @@ UNASKED = frozenset(
 )  # fmt: skip
 
 
+# Ops whose output may not share memory with an input, not even as the same elements.
+_APART = frozenset("gather masked_select take kthvalue index_select".split())
+# Ops whose outputs have the dtype of the first argument, without a cast.
+_WITHOUT_CAST = frozenset(("gather", "aminmax"))
+
+
+def _check_written(op: Op, outs: Any, arguments: tuple) -> None:
+    """Refuse an output whose elements share memory, with each other or with an input."""
+    inputs = [t._array for t in _tensors_in(arguments) if not t._array_missing]
+    for tensor in outs:
+        if tensor._array_missing:
+            continue
+        if op.name in _WITHOUT_CAST and tensor.dtype is not arguments[0].dtype:
+            wanted, given = arguments[0].dtype._abbr.lower(), tensor.dtype._abbr.lower()
+            raise RuntimeError(f"Expected out tensor to have dtype {wanted}, but got {given} instead")
+        array = tensor._array
+        if not array.flags.writeable or any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape)):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
+        if op.name in _APART:
+            from ._ops._overlap import TEXT
+
+            if any(np.may_share_memory(array, operand) for operand in inputs):
+                raise RuntimeError(TEXT)
+        elif array.base is not None and op.name not in UNASKED:
+            ask_overlap(array, *inputs)
+
+
 def ask_overlap(written: np.ndarray, *operands: Any) -> None:
     """Refuse operands that overlap in part with `written`, a view that is written to."""
     base = written.base
@@ -778,12 +827,7 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
-    if op.name not in UNASKED:
-        for tensor in outs:
-            if not tensor._array_missing and tensor._array.base is not None:
-                ask_overlap(
-                    tensor._array, *[t._array for t in _tensors_in(arguments) if not t._array_missing]
-                )
+    _check_written(op, outs, arguments)
     if op.promote == "same" and len(arguments) == 1 and outs[0].dtype is not arguments[0].dtype:
         raise RuntimeError(f"Found dtype {outs[0].dtype._abbr} but expected {arguments[0].dtype._abbr}")
     form = OUT_FORMS.get((op.uid, len(outs)))

@@ -25,15 +25,24 @@ class dtype:
         "_abbr",
     )
 
-    def __init__(self, name: str, np_dtype: Any, rank: int, abbr: str) -> None:
+    def __init__(self, name: str, np_dtype: Any, rank: int, abbr: str, itemsize: int = 0) -> None:
         self._name = name
-        self._np = np.dtype(np_dtype)
-        self._rank = rank  # 0 bool, 1 integer, 2 float, 3 complex
+        if np_dtype is not None:
+            self._np = np.dtype(np_dtype)
+            itemsize = self._np.itemsize
+        self._rank = rank  # 0 bool, 1 integer, 2 float, 3 complex, 4 quantized or uninterpreted
         self._abbr = abbr  # the name in error texts ("Float") and legacy tensor types
         self.is_floating_point = rank == 2
         self.is_complex = rank == 3
-        self.is_signed = not (rank == 0 or name.startswith("uint"))
-        self.itemsize = self._np.itemsize
+        self.is_signed = not (rank == 0 or name.startswith(("uint", "quint", "bits")) or name.endswith("fnu"))
+        self.itemsize = itemsize
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute == "_np":
+            raise NotImplementedError(
+                f"{self!r}: this library has the name of this dtype, but no tensors of it"
+            )
+        raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
 
     def __repr__(self) -> str:
         return "torch." + self._name
@@ -55,6 +64,8 @@ class dtype:
         """The complex type of the same precision."""
         if self in _REAL:
             return self
+        if self in FLOAT8:
+            raise RuntimeError(f"Unknown Complex ScalarType for {self._abbr}")
         return complex128 if self is float64 else complex64
 
 
@@ -103,6 +114,11 @@ float16 = dtype("float16", np.float16, 2, "Half")
 bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, 2, "BFloat16")
 float32 = dtype("float32", np.float32, 2, "Float")
 float64 = dtype("float64", np.float64, 2, "Double")
+float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, 2, "Float8_e4m3fn")
+float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, 2, "Float8_e5m2")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, 2, "Float8_e4m3fnuz")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, 2, "Float8_e5m2fnuz")
+float8_e8m0fnu = dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, 2, "Float8_e8m0fnu")
 complex64 = dtype("complex64", np.complex64, 3, "ComplexFloat")
 complex128 = dtype("complex128", np.complex128, 3, "ComplexDouble")
 
@@ -123,8 +139,30 @@ ALL = (
     complex64,
     complex128,
 )
+# Stored and converted; torch computes nothing in them but copies, comparisons and abs
+FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
+# dtypes of which this library has no tensors: programs compare with them and list them
+WITHOUT_TENSORS = (
+    dtype("complex32", None, 3, "ComplexHalf", 4),
+    dtype("float4_e2m1fn_x2", None, 2, "Float4_e2m1fn_x2", 1),
+    dtype("qint8", None, 4, "QInt8", 1),
+    dtype("quint8", None, 4, "QUInt8", 1),
+    dtype("qint32", None, 4, "QInt32", 4),
+    dtype("quint4x2", None, 4, "QUInt4x2", 1),
+    dtype("quint2x4", None, 4, "QUInt2x4", 1),
+    *(
+        dtype(f"bits{n}", None, 4, f"Bits{n}", size)
+        for n, size in (("1x8", 1), ("2x4", 1), ("4x2", 1), ("8", 1), ("16", 2))
+    ),
+    *(
+        dtype(f"{sign}int{bits}", None, 1, f"{sign.upper()}Int{bits}", 1)
+        for sign in ("u", "")
+        for bits in range(1, 8)
+    ),
+)
 NAMES = {
-    **{d._name: d for d in ALL},
+    **{d._name: d for d in (*ALL, *FLOAT8, *WITHOUT_TENSORS)},
+    "chalf": WITHOUT_TENSORS[0],
     "half": float16,
     "float": float32,
     "double": float64,
@@ -134,7 +172,7 @@ NAMES = {
     "cfloat": complex64,
     "cdouble": complex128,
 }
-BY_NUM: dict[int, dtype] = {d._np.num: d for d in ALL}
+BY_NUM: dict[int, dtype] = {d._np.num: d for d in (*ALL, *FLOAT8)}
 BY_NUM[np.dtype(np.longlong).num] = int64
 BY_NUM[np.dtype(np.ulonglong).num] = uint64
 _REAL = {complex64: float32, complex128: float64}
@@ -151,6 +189,9 @@ preserve_format = memory_format("preserve_format")
 NP_BOOL, NP_INT64, NP_FLOAT32, NP_FLOAT64 = bool_._np, int64._np, float32._np, float64._np
 NP_BFLOAT16, NP_FLOAT16 = bfloat16._np, float16._np
 LOW_FLOATS = (NP_FLOAT16, NP_BFLOAT16)
+NP_FLOAT8 = tuple(d._np for d in FLOAT8)
+# torch's names of types whose elements NumPy itself does not have
+NOT_IN_NUMPY = {d._np: d._abbr for d in (bfloat16, *FLOAT8)}
 # NumPy type numbers of bool and the integers: those that a floating function turns into the default dtype
 INTEGRAL_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank < 2)
 FLOAT_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank == 2)
@@ -181,6 +222,8 @@ def set_default_dtype(d: dtype, /) -> None:
     """Set the dtype that Python floats become; floating types only."""
     if not isinstance(d, dtype):
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
+    if d in FLOAT8:
+        raise TypeError(f"couldn't find storage object {d._abbr}Storage")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     Default.dtype, Default.np, Default.complex_np = d, d._np, d.to_complex()._np
@@ -230,6 +273,10 @@ def _promote_integers(a: dtype, b: dtype) -> dtype:
 def _promote(a: dtype, b: dtype) -> dtype:
     if a is b:
         return a
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError(
+            f"Promotion for Float8 Types is not supported, attempted to promote {a._abbr} and {b._abbr}"
+        )
     if (a in _UNSIGNED and b._rank != 2) or (b in _UNSIGNED and a._rank != 2):
         raise RuntimeError(
             f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a._abbr} and {b._abbr}"
@@ -316,9 +363,11 @@ class finfo:
         real = d.to_real()
         info = ml_dtypes.finfo(real._np)
         self.bits = real.itemsize * 8
-        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        # torch gives e5m2fnuz the eps of the types with three bits of mantissa
+        self.eps = 0.125 if real is float8_e5m2fnuz else float(info.eps)
+        self.max, self.min = float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.tiny)
-        self.resolution = float(info.resolution)
+        self.resolution = 1.0 if real in FLOAT8 else float(info.resolution)
         self.dtype = real._name
 
     def __repr__(self) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from . import _device, _dispatch, _dtype
+from ._function_names import named_arguments, normal_arguments, python_function_names
 from ._graph import Switches
 from ._size import Size
 
@@ -36,6 +37,9 @@ class _ThreadState(threading.local):
 
     function_overrides = ENABLED
     dispatch_disabled = False
+    in_method = (
+        False  # handlers are called for an operator or, while a program is traced, for a method of Tensor
+    )
 
     def __init__(self) -> None:
         self.function_modes: list[Any] = []
@@ -159,10 +163,32 @@ def call_function(function: Any, original: Any, args: tuple, kwargs: dict) -> An
     return original(*args, **kwargs)
 
 
+def call_python_function(function: Any, original: Any, args: tuple, kwargs: dict) -> Any:
+    """The same for functions that torch writes in Python: handlers get their arguments in a normal form."""
+    state = thread_state
+    overridden = state.function_overrides != ALL_OFF and (
+        state.function_modes
+        or (state.function_overrides == ENABLED and overloaded_arguments(_flattened(args, kwargs)))
+    )
+    if not overridden:
+        return original(*args, **kwargs)
+    if function.__module__ == f"{_PACKAGE}.nn.init":
+        args, kwargs = named_arguments(original, args, kwargs)
+    else:
+        args, kwargs = normal_arguments(original, args, kwargs)
+    if kwargs.get("return_indices") is True and id(function) in _with_indices:
+        function = _with_indices[id(function)]
+    return call_function(function, getattr(function, "__wrapped__", original), args, kwargs)
+
+
 def call_factory(function: Any, original: Any, args: tuple, kwargs: dict) -> Any:
-    """The same for functions that only modes can override."""
+    """The same for functions that only modes and objects that are no tensors (sizes and devices of proxies) can override."""
     if thread_state.function_modes and thread_state.function_overrides != ALL_OFF:
         return _call_mode(function, args, kwargs)
+    if thread_state.function_overrides == ENABLED:
+        overloaded = overloaded_arguments(_flattened(args, kwargs))
+        if any(not isinstance(argument, _dispatch.Tensor) for argument in overloaded):
+            return call_handlers(function, overloaded, args, kwargs)
     with overrides_limited(SUBCLASSES_OFF):
         return original(*args, **kwargs)
 
@@ -342,10 +368,13 @@ def _call_operator(function: Any, original: Any, args: tuple) -> Any:
         state.function_modes or (level == ENABLED and overloaded_arguments(_flattened(args, {})))
     ):
         return original(*args)
+    outer, state.in_method = state.in_method, True
     try:
         return call_function(function, original, args, {})
     except TypeError:
         return NotImplemented
+    finally:
+        state.in_method = outer
 
 
 # Functions without overrides, and functions that only modes can override, by torch's lists.
@@ -383,6 +412,7 @@ def guard_public_functions() -> None:
     ops = {id(op.entry): (op, "entry") for op in _dispatch.OPS.values()}
     ops |= {id(op.operator): (op, "operator") for op in _dispatch.OPS.values()}
     seen: set[int] = set()
+    python_functions = python_function_names()
     for function in _public_functions():
         if id(function) in seen:
             continue
@@ -394,12 +424,24 @@ def guard_public_functions() -> None:
             original = guard(function, _UNARY_GUARD if unary else _OPERATOR_GUARD, _call_operator, shown)
         else:
             caller = call_factory if function.__name__ in FACTORIES else call_function
+            if id(function) in python_functions or function.__module__ == f"{_PACKAGE}.nn.init":
+                caller = call_python_function
             original = guard(function, _GUARD, caller)
         if id(function) in ops:
             op, part = ops[id(function)]
             op.bodies[part] = original
         else:
             _functions_by_code.setdefault(original.__code__, []).append(function)
+    _with_indices.update(_pools_with_indices())
+
+
+def _pools_with_indices() -> dict[int, Any]:
+    """The function that torch calls for `return_indices=True`, by the id of the pooling function."""
+    from .nn import functional
+
+    names = [name for name in vars(functional) if name.endswith("_with_indices")]
+    pools = {name: name.removesuffix("_with_indices") for name in names}
+    return {id(getattr(functional, pool)): getattr(functional, name) for name, pool in pools.items()}
 
 
 def _operator_names() -> dict[int, str]:
@@ -440,6 +482,7 @@ def _public_functions() -> Iterator[types.FunctionType]:
                 yield function
 
 
+_with_indices: dict[int, Any] = {}
 # Guarded functions that are no ops, by their original code.
 _functions_by_code: dict[types.CodeType, list[Any]] = {}
 

@@ -36,6 +36,7 @@ class Generator:
         "__weakref__",
         "_bits",
         "_float_normal",
+        "_fork_lock",
         "_made",
         "_seed",
         "_untouched",
@@ -57,6 +58,7 @@ class Generator:
             if kind != "cpu":
                 raise RuntimeError(f"Cannot get a generator for device {kind!r}: there is only the CPU here.")
         self._made = False
+        self._fork_lock: Any = None
         self._set_seed(_DEFAULT_SEED)
 
     def __getattr__(self, name: str) -> Any:
@@ -76,12 +78,18 @@ class Generator:
         self.waiting_normal: float | None = None
         self._float_normal: tuple[float, int] = (0.0, 0)
 
-    def _renew_lock(self) -> None:
-        """In a forked child: use a new lock. A thread of the parent may hold the old one."""
-        if self._made:
-            bits = np.random.MT19937(0)
-            bits.state = self._bits.state
-            self._bits, self.raw = bits, bits.random_raw
+    def _lock_for_fork(self) -> None:
+        """Before a fork: wait until no thread draws. The child would wait for ever for a lock that another thread held."""
+        lock = self._bits.lock if self._made else None
+        if lock is not None:
+            lock.acquire()
+        self._fork_lock = lock
+
+    def _unlock_after_fork(self) -> None:
+        """After a fork, in parent and child."""
+        lock, self._fork_lock = self._fork_lock, None
+        if lock is not None:
+            lock.release()
 
     @property
     def device(self) -> Any:
@@ -194,4 +202,8 @@ class Generator:
 default_generator = Generator()
 default_generator.seed()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=default_generator._renew_lock)
+    os.register_at_fork(
+        before=default_generator._lock_for_fork,
+        after_in_parent=default_generator._unlock_after_fork,
+        after_in_child=default_generator._unlock_after_fork,
+    )

@@ -14,7 +14,13 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from mindtorch_prof.core import compiled
+
 from ._random import Generator
+
+_fused = compiled("mindtorch_v2._ops._fused")
+_fused_units: Any = (lambda draws: None) if _fused is None else _fused.units
+_fused_normals: Any = (lambda *_: None) if _fused is None else _fused.normals
 
 Array = NDArray[Any]
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -54,7 +60,11 @@ def _low24(gen: Generator, n: int) -> NDArray[np.int32]:
 
 def unit24(gen: Generator, n: int) -> NDArray[np.float32]:
     """n float32 in [0, 1): the low 24 bits of a 32-bit draw."""
-    out = _low24(gen, n).astype(np.float32)
+    draws = gen.raw(n)
+    fused = _fused_units(draws)
+    if fused is not None:
+        return fused
+    out = (draws.astype(np.int32) & 0xFFFFFF).astype(np.float32)
     out *= np.float32(2.0**-24)
     return out
 
@@ -254,6 +264,9 @@ class _Float32Math:
 
 def _normals_of_pairs32(u: NDArray[np.float32], mean: float, std: float) -> NDArray[np.float32]:
     """Rows of 16 uniforms to rows of 16 normals: eight radii, eight angles."""
+    fused = _fused_normals(u, float(mean), float(std))
+    if fused is not None:
+        return fused
     out = np.empty_like(u)
     rows = _BLOCK // 8
     kernel = _Float32Math(min(len(u), rows) * 8)

@@ -567,7 +567,7 @@ class Tensor:
         if self._shown_device is not None:
             raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
         array = _resolved(self)._array
-        if array.dtype is _dtype.NP_BFLOAT16:
+        if array.dtype in _dtype.NOT_IN_NUMPY:
             array = array.astype(np.float32)
         return array.tolist()
 
@@ -583,8 +583,8 @@ class Tensor:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
-        if self._array.dtype is _dtype.NP_BFLOAT16:
-            raise TypeError("Got unsupported ScalarType BFloat16")
+        if self._array.dtype in _dtype.NOT_IN_NUMPY:
+            raise TypeError(f"Got unsupported ScalarType {_dtype.NOT_IN_NUMPY[self._array.dtype]}")
         on_cpu = _OPS["to.dtype_layout"].entry(_record(_OPS["detach"], self), device=_device.CPU)
         array = _resolved(on_cpu)._array.view()
         if not array.flags.writeable and array.base is not None:

@@ -22,7 +22,7 @@ from .storage import _LEGACY, TypedStorage, UntypedStorage
 
 _BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
 # dtypes that torch has and this library has not
-_FOREIGN_DTYPE = re.compile(r"(float[48]_|q?u?int\d|bits\d|complex32)")
+_FOREIGN_DTYPE = re.compile(r"(float4_|q?u?int\d|bits\d|complex32)")
 _CODECS = frozenset(("latin1", "latin-1", "ascii", "utf-8", "utf8"))
 
 # instructions, by the byte that stands for them
@@ -123,7 +123,7 @@ def _default_globals() -> dict[str, Any]:
         "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
     }
     allowed |= _tensor_functions()
-    allowed |= {f"torch.{d._name}": d for d in _dtype.ALL}
+    allowed |= {f"torch.{d._name}": d for d in (*_dtype.ALL, *_dtype.FLOAT8)}
     for name in _LEGACY:
         allowed[f"torch.{name}"] = allowed[f"torch.cuda.{name}"] = StorageType(name)
     return allowed

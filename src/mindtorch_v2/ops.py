@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _dispatch, _function_schema
+from . import _dispatch, _function_schema, _overrides
+
+
+def _is_traced(args: tuple, kwargs: dict) -> bool:
+    """Whether an argument is a proxy: an object that is no tensor and overrides torch's functions."""
+    overloaded = _overrides.overloaded_arguments(_overrides._flattened(args, kwargs))
+    enabled = _overrides.thread_state.function_overrides == _overrides.ENABLED
+    return enabled and any(not isinstance(argument, _dispatch.Tensor) for argument in overloaded)
 
 
 class OpOverload:
@@ -16,6 +23,8 @@ class OpOverload:
         self.__name__ = f"{packet.__name__}.{name}"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if _overrides.process_state.functions_guarded and _is_traced(args, kwargs):
+            return _overrides.call_function(self, None, args, kwargs)
         if "self" in kwargs:
             kwargs["input"] = kwargs.pop("self")
         if self._outs and kwargs.keys() >= set(self._outs):
@@ -147,6 +156,8 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if _overrides.process_state.functions_guarded and _is_traced(args, kwargs):
+            return _overrides.call_function(self, None, args, kwargs)
         function = None
         if self._namespace == "aten":
             function = _dispatch.FUNCTIONS.get(self.__name__) or _dispatch.METHODS.get(self.__name__)

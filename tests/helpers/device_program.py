@@ -35,7 +35,7 @@ class DeviceProgram:
         self, op: str, launch: float, start: float, length: float, name: str = "gemm", **more: Any
     ) -> None:
         """An op around a launch of 4 us, and the kernel."""
-        ids = {"External id": len(self.events), "correlation": len(self.events)}
+        ids = {"External id": len(self.events) + 1, "correlation": len(self.events) + 1}  # 0 is no id
         self.events += [
             documents.event(op, launch - 1, 6, **ids),
             documents.event("cudaLaunchKernel", launch, 4, "cuda_runtime", **ids),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import csv
 import gzip
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import orjson
@@ -104,7 +105,7 @@ def nsys_names(ecosystem: Path, folder: Path) -> set[str]:
     path = folder / "nsys.sqlite"
     path.write_bytes(gzip.decompress((ecosystem / "nsys" / "h100_2gpu_1s.sqlite.gz").read_bytes()))
     sql = "select distinct value from CUPTI_ACTIVITY_KIND_KERNEL k join StringIds s on k.demangledName = s.id"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         return {row[0] for row in connection.execute(sql)}
 
 

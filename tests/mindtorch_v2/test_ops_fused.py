@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import _sampling
 from mindtorch_v2._dispatch import OPS
-from mindtorch_v2._ops import _core, convolution
+from mindtorch_v2._ops import _core, _exp, convolution
 
 pytestmark = pytest.mark.skipif(
     _core._fused is None, reason="the compiled core is not built, or MINDTORCH_CORE=python"
@@ -217,6 +218,63 @@ def test_gelu_over_several_blocks(size: int) -> None:
     assert_same_bits(
         *fused_and_twin("gelu_backward", lambda g, x: OPS["gelu_backward"].kernel(g, x, "none"), g, x)
     )
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_exponentials(data: Any) -> None:
+    x = data.draw(arrays(data.draw(SHAPES), np.float32))
+    assert_same_bits(*fused_and_twin("exp", _exp.exp, x))
+    assert_same_bits(*fused_and_twin("silu", lambda x: np.asarray(OPS["silu"].kernel(x)), x))
+    with pytest.MonkeyPatch.context() as patch:  # the twin without any loop
+        patch.setattr(_core, "exp", lambda *_: None)
+        assert_same_bits(*fused_and_twin("sigmoid", OPS["sigmoid"].kernel, x))
+
+
+def test_exp_is_exact_to_two_units_and_reaches_zero_and_infinity() -> None:
+    x = np.linspace(-87, 88, 100001).astype(np.float32)
+    exact = np.exp(x.astype(np.float64))
+    assert np.max(np.abs(_exp.exp(x) - exact) / np.spacing(exact.astype(np.float32))) < 2
+    ends = np.array([-np.inf, -200, 200, np.inf, np.nan, 0, -0.0], np.float32)
+    np.testing.assert_array_equal(_exp.exp(ends), [0, 0, np.inf, np.inf, np.nan, 1, 1])
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_clamp_and_relu(data: Any) -> None:
+    x = data.draw(arrays(data.draw(SHAPES), data.draw(dtypes)))
+    low = data.draw(st.sampled_from([None, -1, 0.5]))
+    high = data.draw(st.sampled_from([None, 1, 0.25])) if low is not None else 1.5
+    assert_same_bits(*fused_and_twin("clamp", lambda x: np.asarray(OPS["clamp"].kernel(x, low, high)), x))
+    assert_same_bits(*fused_and_twin("clamp", lambda x: np.asarray(OPS["relu"].kernel(x)), x))
+    assert_same_bits(*fused_and_twin("clamp", lambda x: np.asarray(OPS["clamp_min"].kernel(x, 0.5)), x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape", [(3, 511), (3, 512), (2, 1000), (5, 8192), (1, 20000), (2, 3, 8255), (100, 700)]
+)
+def test_sums_of_long_rows(shape: tuple, dtype: Any) -> None:
+    x = np.random.default_rng(shape[-1]).standard_normal(shape).astype(dtype)
+    for dims in (None, (len(shape) - 1,), tuple(range(1, len(shape)))):
+        call = lambda x, dims=dims: OPS["sum.dim_IntList"].kernel(x, dims, True, None)  # noqa: E731
+        fused, twin = fused_and_twin("row_sums", call, x)
+        assert_same_bits(fused, twin)
+        exact = x.sum(dims, np.float64, keepdims=True)
+        np.testing.assert_allclose(fused, exact, 1e-4, 1e-2 if dtype is np.float32 else 1e-9)
+
+
+@pytest.mark.parametrize("mean, std", [(0.0, 1.0), (1.5, 0.3)])
+@pytest.mark.parametrize("size", [16, 1000, 20000])
+def test_normal_random_numbers(size: int, mean: float, std: float) -> None:
+    def drawn() -> np.ndarray:
+        return torch.empty(size).normal_(mean, std, generator=torch.Generator().manual_seed(3)).numpy()
+
+    fused = drawn()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_sampling, "_fused_units", lambda draws: None)
+        patch.setattr(_sampling, "_fused_normals", lambda *_: None)
+        assert_same_bits(fused, drawn())
 
 
 # -------------------------------------------------------------------------------- rows

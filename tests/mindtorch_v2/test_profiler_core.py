@@ -256,14 +256,20 @@ def test_both_cores_record_the_same_of_any_program(program: list[str]) -> None:
 # --------------------------------------------------------------------------------- what both must do
 
 
+def _allocated_so_far(prof: Any) -> int:
+    recorder = prof.profiler._recorder
+    recorder.logs.add(recorder.hand_over())
+    return int(recorder.logs.joined("memory")[:, 1].sum())
+
+
 def test_memory_that_a_numpy_array_shares_is_not_freed_with_its_tensor(each_core: Any) -> None:
     with profile(profile_memory=True) as prof:
         x = torch.ones(100)
         array = x.numpy()
         del x
-        alive = prof.profiler._recorder.core.memory_rows()[:, 1].sum()
+        alive = _allocated_so_far(prof)
         del array
-        at_the_end = prof.profiler._recorder.core.memory_rows()[:, 1].sum()
+        at_the_end = _allocated_so_far(prof)
     assert (alive, at_the_end) == (400, 0)
 
 
@@ -646,9 +652,9 @@ def test_memory_whose_resizing_fails_is_still_allocated(each_core: Any) -> None:
         # the plain core watches arrays by weak references, and NumPy resizes no array that has one
         with pytest.raises((MemoryError, ValueError)):
             array.resize(1 << 58, refcheck=False)
-        alive = prof.profiler._recorder.core.memory_rows()[:, 1].sum()
+        alive = _allocated_so_far(prof)
         del x, array
-        at_the_end = prof.profiler._recorder.core.memory_rows()[:, 1].sum()
+        at_the_end = _allocated_so_far(prof)
     assert (alive, at_the_end) == (400, 0)
 
 

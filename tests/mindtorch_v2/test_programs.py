@@ -12,6 +12,7 @@ from pathlib import Path
 
 import fact_files
 import pytest
+from python_texts import as_recorded
 
 import mindtorch_v2
 
@@ -60,7 +61,7 @@ def agree(expected: str, found: str) -> bool:
 
 @pytest.mark.parametrize("name", sorted(FACTS))
 def test_a_program_prints_what_it_prints_with_torch(name: str, printed: dict[str, list[str]]) -> None:
-    expected, found = FACTS[name], printed[name]
+    expected, found = FACTS[name], [as_recorded(line) for line in printed[name]]
     for number, (a, b) in enumerate(zip(expected, found), 1):
         assert agree(a, b), f"line {number}:\n  torch: {a}\n  here:  {b}"
     assert len(found) == len(expected), f"ends with: {found[-3:]}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import copy
+import os
 import pickle
 import threading
+import time
 from fractions import Fraction
 from types import ModuleType
 from typing import Any
@@ -228,3 +230,32 @@ def test_recorded_dropout_shows_the_ops_torch_shows() -> None:
     assert _names(lambda: F.dropout2d(images)) == ["feature_dropout", *maps, "  div_", "  mul"]
     alpha = ["  add", "  mul_", "    mul", "  add_", "  mul_", "    mul", "  mul", "  add_"]
     assert _names(lambda: F.alpha_dropout(x, 0.3, True)) == ["alpha_dropout", *like, *alpha]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_child_can_draw_although_another_thread_drew_when_it_was_forked() -> None:
+    torch.manual_seed(3)
+    expected = float(torch.rand(()))
+    torch.manual_seed(3)
+    drawing = threading.Event()
+
+    def draw() -> None:
+        with torch.default_generator._bits.lock:
+            drawing.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    drawing.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if float(torch.rand(())) == expected else 1)
+    thread.join()
+    deadline = time.monotonic() + 30
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended == (0, 0):
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert ended == (child, 0)
+    assert float(torch.rand(())) == expected

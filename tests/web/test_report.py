@@ -788,6 +788,51 @@ def test_the_device_view_shows_the_breakdown_on_desks_and_phones(page: Browser, 
         assert page.js("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
+def test_the_overview_stacks_each_step_of_a_device_by_what_it_did(page: Browser, tmp_path: Path) -> None:
+    loaded = documents.load_document(_two_steps_on_a_gpu())
+    (times,) = loaded.device_breakdown()
+    assert len(times.steps) == 2
+    assert times.steps[1].gap_before_ns > 0
+    loaded.export_html(tmp_path / "gpu.html")
+    page.size(1400, 900)
+    page.open(tmp_path / "gpu.html")
+    page.wait("document.querySelectorAll('[data-device-step]').length === 2")
+    for step in times.steps:
+        whole = step.span_ns + step.gap_before_ns
+        heights = page.js(
+            f"[...document.querySelectorAll('[data-device-step=\"{step.step}\"] .step-stack > span')]"
+            ".map(e => [e.className.replace('fill-', ''), parseFloat(e.style.height)])"
+        )
+        shares = {
+            "gap": step.gap_before_ns,
+            "kernel": step.computation_ns,
+            "copy": step.exposed_copy_ns,
+            "idle": step.idle_ns,
+        }
+        assert {kind: round(height, 3) for kind, height in heights} == {
+            kind: pytest.approx(100 * part / whole, abs=0.01) for kind, part in shares.items()
+        }
+        assert sum(height for _, height in heights) == pytest.approx(100)
+
+
+def _two_steps_on_a_gpu() -> dict[str, Any]:
+    """Two steps, each of which launches two kernels and a copy, with gaps between them."""
+    events = []
+    for step in (1, 2):
+        begin = 1000.0 * step
+        events.append(documents.event(f"ProfilerStep#{step}", begin, 900.0, "user_annotation"))
+        work = (
+            ("gemm", 100.0, 300.0, "kernel"),
+            ("add", 500.0, 100.0, "kernel"),
+            ("Memcpy DtoD", 580.0, 60.0, "gpu_memcpy"),
+        )
+        for place, (name, start, length, category) in enumerate(work):
+            number = 10 * step + place
+            events.append(documents.launch(begin + 10 * place + 1, number))
+            events.append(documents.kernel(name, begin + start, length, cat=category, correlation=number))
+    return documents.document(events)
+
+
 # ------------------------------------------------------------------------------------ hostile names
 
 

@@ -7,7 +7,6 @@ comparison, are its attributes.
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from abc import ABC, abstractmethod
@@ -15,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
 from ..number_formats import format_memory, format_time
+from ..text_escaping import html_text, terminal_text
 from .columns import COLUMNS, formatted
 from .diff import Diff, as_dict
 from .sheet import Sheet
@@ -83,7 +83,7 @@ class Answer(ABC):
         return ()
 
     def __str__(self) -> str:
-        return printable("\n".join(self._text()))
+        return "\n".join(map(terminal_text, self._text()))
 
     def _text(self) -> list[str]:
         head, rows = self._cells()
@@ -95,8 +95,8 @@ class Answer(ABC):
     def _repr_html_(self) -> str:
         """For notebooks: names of a trace are text, never markup."""
         head, rows = self._cells()
-        lines = "".join(f"<p>{html.escape(line)}</p>" for line in self._lines() if line)
-        return f"<div><b>{html.escape(self.title)}</b>{lines}{html_table(head, rows)}</div>"
+        lines = "".join(f"<p>{html_text(line)}</p>" for line in self._lines() if line)
+        return f"<div><b>{html_text(self.title)}</b>{lines}{html_table(head, rows)}</div>"
 
 
 class SummaryAnswer(Answer):
@@ -383,9 +383,7 @@ class ReportFile(Answer):
     def _repr_html_(self) -> str:
         from pathlib import Path
 
-        return (
-            f'<a href="{html.escape(Path(self.path).as_uri())}" target="_blank">{html.escape(self.path)}</a>'
-        )
+        return f'<a href="{html_text(Path(self.path).as_uri())}" target="_blank">{html_text(self.path)}</a>'
 
 
 class QueryAnswer(Answer, Mapping[str, object]):
@@ -445,14 +443,6 @@ def texts(rows: Sequence[Row], keys: Sequence[str]) -> list[list[str]]:
     return [[text(row, key) for key in keys] for row in rows]
 
 
-_CONTROLS = {i: f"\\x{i:02x}" for i in [*range(32), *range(127, 160)] if i != ord("\n")}
-
-
-def printable(text: str) -> str:
-    """Text with control characters escaped: names in a trace cannot steer the terminal."""
-    return text.translate(_CONTROLS).encode("utf-8", "backslashreplace").decode()
-
-
 def shortened(name: str) -> str:
     """A name that fits a line."""
     return name if len(name) <= _NAME_WIDTH else name[: _NAME_WIDTH - 3] + "..."
@@ -476,8 +466,6 @@ def html_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table as HTML without scripts; every text is escaped."""
     if not rows:
         return ""
-    titles_html = "".join(f"<th>{html.escape(title)}</th>" for title in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows
-    )
+    titles_html = "".join(f"<th>{html_text(title)}</th>" for title in head)
+    body = "".join("<tr>" + "".join(f"<td>{html_text(text)}</td>" for text in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{titles_html}</tr></thead><tbody>{body}</tbody></table>"

@@ -16,26 +16,34 @@ _NEVER = r"(?!)"
 _RULES: tuple[tuple[str, str], ...] = (
     ("optimizer", r"^optimizer\.|^_?fused_(adam|sgd)|^_foreach_|multi_tensor_apply|fusedoptimizer"),
     ("dataloader", r"dataloader|_next_data"),
+    ("pointwise", r"^triton_poi_"),  # named after all that they fuse, such as a convolution's bias
     ("communication", _NEVER),  # `mindtorch_prof.communication` knows these names
     ("convolution", r"conv(olution)?(?!ert)[_\d]*|^slow_conv|winograd|implicit_gemm|im2col|col2im|cudnn.*(fprop|dgrad|wgrad)|(dgrad|wgrad|fprop)"),
-    ("attention", r"attention|flash_(fwd|bwd)|^fmha|sdpa"),
+    ("attention", r"attention|flash_?attn|flash_(fwd|bwd)|fmha|sdpa|(^|_|::)mla(_|$|\b)|reshape_and_cache"),
     ("normalization", r"(batch|layer|group|instance|rms|local_response)_?norm|^native_(batch|layer|group)_norm|bn_(fw|bw)_"),
-    ("matmul", r"(^|_|\b|::)(mm|bmm|addmm|baddbmm|addbmm|matmul|linear|addmv|mv|dot|vdot|addr|ger|outer|einsum|tensordot|bilinear)(\b|_|$)|gemm|cublas|cutlass|xmma|cijk_"),
+    ("matmul", r"(^|_|\b|::)(mm|bmm|addmm|baddbmm|addbmm|matmul|linear|addmv|mv|dot|vdot|addr|ger|outer|einsum|tensordot|bilinear)(\b|_|$)|(?<!fb)gemm|cublas|cutlass|xmma|cijk_|triton_(mm|bmm|tem)|fused_?moe|moe_forward|fused_experts|nvjet"),
     ("recurrent", r"lstm|gru|rnn"),
     ("loss", r"loss|nll|cross_entropy|kl_div"),
     ("pooling", r"pool(?!ed_)|unpool"),
     ("random", r"(^|_)(rand|randn|randint|normal|uniform|bernoulli|dropout|multinomial|exponential|randperm)(_|$|\b)|philox|curand"),
-    ("indexing", r"(^|_)(index|gather|scatter|embedding|masked_|take|nonzero|topk|sort|argsort|searchsorted|bucketize|unique|select_backward|slice_backward)"),
+    ("pointwise", r"rotary|quant(ize)?(_|$|\b)(?!.*gemm)"),
+    ("indexing", r"(^|_|\b)(index|gather|scatter|embedding|masked_|take|nonzero|topk|sort|argsort|searchsorted|bucketize|unique|select_backward|slice_backward)"),
     ("copy", r"^(copy|_to_copy|to|clone|contiguous|cat|stack|_copy|pin_memory|item|_local_scalar_dense|type|cpu|cuda|memcpy|pad|constant_pad)(_|$|\b)|memcpy|copy_kernel|catarray|direct_copy"),
     ("shape", r"^(view|_?reshape|_unsafe_view|t|transpose|permute|expand|squeeze|unsqueeze|flatten|unflatten|slice|select|narrow|split|chunk|unbind|as_strided|alias|detach|movedim|swapaxes|unfold|diagonal|_reshape_alias|view_as|expand_as|numpy_t|resolve_conj|resolve_neg|lift_fresh|resize|set|broadcast_to|repeat)(_|$|\b)"),
     ("creation", r"^(empty|zeros?|ones|full|fill|arange|linspace|eye|new_|tensor|scalar_tensor|memset|zero_)|^memset|fillfunctor"),
     ("pointwise", r"^(?!log_?softmax|logsumexp)(add|sub|mul|div|pow|neg|abs|exp|log|sqrt|rsqrt|sin|cos|tan|tanh|sigmoid|relu|gelu|silu|elu|selu|celu|leaky_relu|hardtanh|hardswish|hardsigmoid|mish|softplus|threshold|clamp|where|eq|ne|lt|le|gt|ge|logical|bitwise|floor|ceil|round|trunc|sign|reciprocal|lerp|addcmul|addcdiv|erf|maximum|minimum|remainder|fmod|square|isnan|isinf|isfinite|atan|sub|rsub|true_divide|expm1|log1p|sgn|prelu|glu|logit|conj|real|imag|nan_to_num|is_nonzero|clip|masked)(_|$|\b|\d)|elementwise|triton_poi|vectorized_"),
-    ("reduction", r"(^|_)(sum|mean|prod|max|min|amax|amin|argmax|argmin|any|all|std|var|norm|logsumexp|cumsum|cumprod|softmax|log_softmax|count_nonzero|median|bincount|histc)(_|$|\b|\d)|reduce_kernel|softmax"),
+    ("reduction", r"(^|_)(sum|mean|prod|max|min|amax|amin|argmax|argmin|any|all|std|var|norm|logsumexp|cumsum|cumprod|softmax|log_softmax|count_nonzero|median|bincount|histc)(_|$|\b|\d)|reduce_kernel|softmax|triton_(red|per)_"),
     ("autograd", r"backward\d*$|^autograd|accumulategrad|engine::evaluate_function|^graphtask"),
 )  # fmt: skip
 _COMPILED = tuple((category, re.compile(pattern)) for category, pattern in _RULES)
 _NODE = re.compile(r"^(?:autograd::engine::evaluate_function: )?(\w+?)Backward\d*$")
-CATEGORIES = (*(category for category, _ in _RULES), "annotation", "python", "runtime", "other")
+CATEGORIES = (
+    *reversed(dict.fromkeys(category for category, _ in reversed(_RULES))),
+    "annotation",
+    "python",
+    "runtime",
+    "other",
+)
 
 
 def category(name: str) -> str:

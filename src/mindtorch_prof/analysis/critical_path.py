@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..averages import named_groups
 from ..steps import step_name, step_numbers
 from ..trace import RUNTIME, Trace
 from ..tree import nearest
-from .dependencies import KINDS, Dependencies, Window, dependencies
+from .dependencies import GAP, HOST, KINDS, Dependencies, Window, dependencies
+from .intervals import Intervals, covered
 from .longest_path import Lengths, slack
 from .recording import Recording, recorded_results
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..torch_api.results import Results
 
 NO_OP = "(outside of ops)"
+_WORK = ("kernel", "copy", "communication")  # kinds of edges that are work of a device
 WHAT_IF = 5  # ops for which the length of the step without them is computed
 
 
@@ -84,20 +86,64 @@ class CriticalPath:
     graph: Dependencies = field(repr=False, compare=False)
     edges: IntArray = field(repr=False, compare=False)  # of the graph, first to last
     results: Results = field(repr=False, compare=False)
-
-    @cached_property
-    def _model(self) -> _Model:
-        return _Model(self.results, self.graph)
+    model: _Model = field(repr=False, compare=False)
 
     def without(self, name: str) -> float:
         """How long the window would take, in microseconds, if all events of this name, and what they launch, took no time. A name that does
         not occur in the window is a KeyError."""
-        return self._model.without(name) / 1000
+        return self.model.without(name) / 1000
+
+    def after_change(
+        self,
+        device_rows: IntArray,
+        kept: FloatArray | None = None,
+        rows: IntArray | None = None,
+        *,
+        times: Intervals | None = None,
+        with_host: bool = True,
+    ) -> float:
+        """How long the window would take, in microseconds, if some work of devices took only a share of its time, and some events of the host
+        and what they contain took none. kept: by row of Device the share from 0 to 1; None: it takes no time. times: a union; waiting in them
+        for which the trace has no reason (gaps) goes too. with_host: False counts no time of the host, as if it had launched everything in
+        advance."""
+        graph = self.graph
+        share = np.ones(len(self.results.trace.device) + 1)
+        share[device_rows] = 0 if kept is None else kept
+        weight = graph.weight.copy()
+        works = self._work_edges
+        works = works[share[graph.device_row[works]] < 1]
+        weight[works] = (weight[works] * share[graph.device_row[works]]).astype(np.int64)
+        if rows is not None and len(rows):
+            chosen = np.zeros(len(self.results.trace), bool)
+            chosen[rows] = True
+            inside = np.append(nearest(self.results.tree.parent, chosen) >= 0, False)[graph.row]
+            inside[self._work_edges] = False
+            weight[inside] = 0
+        if times is not None:
+            gaps = np.flatnonzero((graph.kind == GAP) & (graph.weight > 0))
+            lengths = self.model.lengths
+            begin, end = (graph.time_ns[nodes(gaps)] for nodes in (lengths.tails, lengths.heads))
+            weight[gaps] = np.maximum(weight[gaps] - covered(times, begin, end), 0)
+        if not with_host:
+            weight[graph.kind == HOST] = 0
+        return int(self.model.lengths.to_nodes(weight)[graph.sink]) / 1000
+
+    @cached_property
+    def _work_edges(self) -> IntArray:
+        """The edges that are work of a device."""
+        is_work = np.zeros(len(KINDS), bool)
+        is_work[[KINDS.index(kind) for kind in _WORK]] = True
+        return np.flatnonzero(is_work[self.graph.kind] & (self.graph.device_row >= 0))
+
+    @cached_property
+    def host_free_us(self) -> float:
+        """How long the window would take if the host took no time, as if it had launched everything in advance."""
+        return self.after_change(np.empty(0, np.int64), with_host=False)
 
     @cached_property
     def off_path(self) -> tuple[OpOffPath, ...]:
         """The ops with work beside the path, least slack first."""
-        return tuple(_ops_off_path(self._model, self.edges))
+        return tuple(_ops_off_path(self.model, self.edges))
 
     @cached_property
     def rows(self) -> IntArray:
@@ -107,9 +153,7 @@ class CriticalPath:
     @cached_property
     def device_rows(self) -> IntArray:
         """Rows of Device whose work is on the path."""
-        works = np.isin(
-            self.graph.kind[self.edges], [KINDS.index(kind) for kind in ("kernel", "copy", "communication")]
-        )
+        works = np.isin(self.graph.kind[self.edges], [KINDS.index(kind) for kind in _WORK])
         return _distinct(self.graph.device_row[self.edges[works]])
 
     @cached_property
@@ -165,6 +209,7 @@ def critical_path(
         graph,
         edges,
         results,
+        model,
     )
 
 
@@ -279,7 +324,9 @@ class _Model:
         edges = np.zeros(len(graph.weight), bool)
         if number is None and not exact:
             return edges
-        named = np.isin(trace.name, exact) | (self._name_of_row == (-1 if number is None else number))
+        has_name = np.zeros(len(trace.names) + 1, bool)
+        has_name[exact] = True
+        named = has_name[trace.name] | (self._name_of_row == (-1 if number is None else number))
         window = graph.window
         if (named & (trace.start_ns <= window.start_ns) & (trace.end_ns >= window.end_ns)).any():
             # an event around the whole window: its own time, without what runs inside it
@@ -359,7 +406,7 @@ def _ops_off_path(model: _Model, edges: IntArray) -> list[OpOffPath]:
 
 
 def _segments(path: CriticalPath) -> list[Segment]:
-    model, graph = path._model, path.graph
+    model, graph = path.model, path.graph
     trace, device = model.trace, model.trace.device
     edges = path.edges[graph.weight[path.edges] > 0]
     if not len(edges):

@@ -1,36 +1,31 @@
-"""Rules about devices: a recorded program in; advice about communication, copies, kernels and idle time of devices out.
+"""Rules about the work of a device: a recorded program in; findings about communication, copies and kernels out.
 
-Idle time for which the host was late is divided by its cause: loading of data, a wait of the host for the device, launches that take
-longer than the kernels they launch, and other work of the host. Each gap has one cause.
+Each rule is about another part of the device's time, or about other kernels, the more specific ones first: a nanosecond that an earlier rule was
+charged with does not count again.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from .. import communication
-from ..arrays import BoolArray, IntArray
+from ..arrays import FloatArray, IntArray
 from ..json_types import JSONValue
-from ..trace import ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, RUNTIME
-from ..tree import events_at
-from .figures import device_label
-from .host_advice import OVERLAP, explained_rows
-from .intervals import covered, union
-from .recorded_program import Advice, Evidence, Gaps, RecordedProgram
-from .steps_table import working
+from ..trace import DEVICE_COPY
+from .device_breakdown import COMMUNICATION, COPY
+from .host_advice import OVERLAP
+from .idle_causes import COLLECTIVE_WAIT
+from .intervals import Intervals, common, covered, union
+from .recorded_program import EVIDENCE_ROWS, Evidence, Finding, RecordedProgram
+from .roofline import Roofline, Row
+from .roofline.collectives import CATEGORY as COLLECTIVE
+from .roofline.work import MATRIX
 
-_SHORT_GAP_NS = 50_000  # shorter gaps are the time between two launches, whatever the host does in it
-_LONG_CALL_NS = (
-    5_000_000  # no op takes so long to launch its work: it loads or tunes kernels, or computes on the host
-)
 _ELEMENTWISE_SHARE = 0.3  # of the device's busy time: from here on elementwise kernels are worth fusing
-_WAITING_CALL = re.compile(
-    r"(cuda|hip|aclrt|musa|xpu)\w*Synchronize\w*|(cuda|hip)Memcpy(WithStream)?$|zeEventHostSynchronize"
-)
+_FAR_FROM_PEAK = 0.5  # of what the device could do: below it, an op is worth a look
+_LONG_ENOUGH_NS = 10_000  # shorter kernels do not reach a device's peak, however well they are written
 _LAYOUT = re.compile(
     r"nchw_?to_?(folded)?_?nhwc|nhwc_?to_?nchw|nchw2nhwc|nhwc2nchw|batched_transpose|transdata", re.IGNORECASE
 )
@@ -49,97 +44,103 @@ _WITH_TENSOR_CORES = re.compile(
 )
 
 
-def _of_device(program: RecordedProgram, number: int) -> str:
-    return f" of {device_label(program.trace, number)}" if len(program.devices) > 1 else ""
-
-
-# ---------------------------------------------------------------------------------------------------- device time
-
-
-def _communication(program: RecordedProgram) -> list[Advice]:
-    """Communication between ranks during which the device computes nothing: of the device that loses most by it."""
-    device = program.trace.device
-    moves_data = np.append(communication.on_device(device.names), False)[device.name]
-    found = [
-        _exposed_communication(program, number, moves_data)
-        for number in program.devices
-        if (program.on(number) & moves_data).any()
-    ]
-    return sorted(found, key=lambda advice: -advice.at_stake_us)[:1]
-
-
-def _exposed_communication(program: RecordedProgram, number: int, moves_data: BoolArray) -> Advice:
-    device = program.trace.device
-    work = program.on(number)
-    kernels = work & (device.kind == DEVICE_KERNEL)
-    collective = kernels & moves_data
-    exposed = program.exposed(collective, kernels & ~moves_data)
-    exposed_ns = int((exposed[1] - exposed[0]).sum())
-    busy_ns = _length(device.start_ns[collective], device.end_ns[collective])
-    share = busy_ns / max(_length(device.start_ns[work], device.end_ns[work]), 1)
-    rows = np.flatnonzero(collective)
-    times = covered(exposed, device.start_ns[rows], device.end_ns[rows])
-    return program.advice(
-        "exposed_communication",
-        f"communication takes {share:.0%} of the busy time{_of_device(program, number)}, "
-        f"and for {exposed_ns / max(busy_ns, 1):.0%} of it nothing is computed meanwhile",
-        OVERLAP,
-        len(rows),
-        exposed_ns,
-        program.device_evidence(rows, times),
-    )
-
-
-def _layout_conversions(program: RecordedProgram) -> list[Advice]:
-    """Kernels that only change the memory layout of images, around convolutions."""
-    device = program.trace.device
-    converts = np.append([_LAYOUT.search(name) is not None for name in device.names], False).astype(bool)[
-        device.name
-    ]
-    rows = np.flatnonzero(device.works & converts)
-    if not len(rows):
+def _communication(program: RecordedProgram) -> list[Finding]:
+    """Communication between ranks during which the device computes nothing."""
+    device = program.device
+    rows = np.empty(0, np.int64) if device is None else device.rows_of(COMMUNICATION)
+    if device is None or not len(rows):
         return []
+    exposed = device.exposed_communication
+    exposed_ns, total_ns = _length(exposed), _length(device.times(rows))
+    starts, ends = program.trace.device.start_ns[rows], program.trace.device.end_ns[rows]
     return [
-        program.advice(
-            "layout_conversion",
-            f"{len(rows):,} kernels only convert between memory layouts (NCHW and NHWC) for convolutions",
-            "keep one layout: model.to(memory_format=torch.channels_last), and the same for its inputs",
+        Finding(
+            "exposed_communication",
+            f"communication takes {total_ns / device.busy_ns:.0%} of the busy time{program.of_device}, "
+            f"and for {exposed_ns / max(total_ns, 1):.0%} of it nothing is computed meanwhile{_rate(program.roofline)}",
+            OVERLAP,
             len(rows),
-            _length(device.start_ns[rows], device.end_ns[rows]),
-            program.device_evidence(rows),
+            (exposed, device.caused_by(COLLECTIVE_WAIT)),
+            program.device_evidence(rows, covered(exposed, starts, ends)),
+            rows,
         )
     ]
 
 
-def _single_precision(program: RecordedProgram) -> list[Advice]:
-    """Matrix products and convolutions in 32 bits, on a device that has tensor cores."""
-    trace, device = program.trace, program.trace.device
-    single = np.array(
-        [_SINGLE_PRECISION.search(n) is not None and _ON_TENSOR_CORES.search(n) is None for n in device.names]
-        or [False]
-    )
-    named_so = np.array([_WITH_TENSOR_CORES.search(name) is not None for name in device.names] or [False])
-    known = {
-        number: _has_tensor_cores(properties)
-        for properties in trace.settings.device_properties or ()
-        if isinstance(properties, dict) and isinstance(number := properties.get("id"), int)
-    }
-    # a device that the file does not describe is known by kernels that were compiled for it
-    able = [n for n in program.devices if known.get(n, bool(named_so[device.name[program.on(n)]].any()))]
-    rows = np.flatnonzero(device.works & np.isin(device.device, able) & single[device.name])
-    if not len(rows):
+def _rate(roofline: Roofline) -> str:
+    """How fast collectives sent their data, in words; empty: it is not known."""
+    rows = [row for row in roofline.rows if row.category == COLLECTIVE and row.kernel_us]
+    if not rows:
+        return ""
+    gigabytes = sum(row.count * row.bytes for row in rows) / 1e9
+    seconds = sum(row.kernel_us for row in rows) / 1e6
+    return f"; each rank sends {gigabytes / seconds:.3g} GB/s while it lasts"
+
+
+def _layout_conversions(program: RecordedProgram) -> list[Finding]:
+    """Kernels that only change the memory layout of images, around convolutions."""
+    rows = program.work_named(lambda name: _LAYOUT.search(name) is not None)
+    if program.device is None or not len(rows):
         return []
     return [
-        program.advice(
+        Finding(
+            "layout_conversion",
+            f"{len(rows):,} kernels only convert between memory layouts (NCHW and NHWC) for convolutions",
+            "keep one layout: model.to(memory_format=torch.channels_last), and the same for its inputs",
+            len(rows),
+            (program.device.times(rows),),
+            program.device_evidence(rows),
+            rows,
+        )
+    ]
+
+
+def _single_precision(program: RecordedProgram) -> list[Finding]:
+    """Matrix products and convolutions in 32 bits, on a device that has tensor cores."""
+    rows = program.work_named(
+        lambda name: _SINGLE_PRECISION.search(name) is not None and _ON_TENSOR_CORES.search(name) is None
+    )
+    if program.device is None or not len(rows) or not _tensor_cores(program, program.device.number):
+        return []
+    kept = _time_on_tensor_cores(program.roofline, rows)
+    return [
+        Finding(
             "tensor_cores_unused",
             "matrix products and convolutions run in 32 bits without the device's tensor cores, which are several times as fast",
             'use torch.autocast (bfloat16 or float16); where 32 bits must stay, torch.set_float32_matmul_precision("high") '
             "and torch.backends.cudnn.allow_tf32 on Ampere and later",
             len(rows),
-            _length(device.start_ns[rows], device.end_ns[rows]),
+            (_after(program, rows, kept),),
             program.device_evidence(rows),
+            rows,
+            kept,
         )
     ]
+
+
+def _time_on_tensor_cores(roofline: Roofline, rows: IntArray) -> FloatArray:
+    """By row of Device, which share of its time the same FLOP would take in 16 bits at the device's peak; 0 where that is not known."""
+    peaks = roofline.peaks
+    peak = (
+        None
+        if peaks is None
+        else peaks.compute(MATRIX, "bfloat16", False) or peaks.compute(MATRIX, "float16", False)
+    )
+    shares = [
+        min(1.0, row.count * row.flop / (peak * 1e12) / (row.kernel_us / 1e6))
+        if peak and row.kernel_us
+        else 0.0
+        for row in roofline.rows
+    ]
+    return np.array([*shares, 0.0])[roofline.row_of_work[rows]]
+
+
+def _tensor_cores(program: RecordedProgram, number: int) -> bool:
+    """Whether a device has tensor cores: by its properties; a device that the file does not describe, by kernels that were compiled for it."""
+    for properties in program.trace.settings.device_properties or ():
+        if isinstance(properties, dict) and properties.get("id") == number:
+            return _has_tensor_cores(properties)
+    return len(program.work_named(lambda name: _WITH_TENSOR_CORES.search(name) is not None)) > 0
 
 
 def _has_tensor_cores(properties: dict[str, JSONValue]) -> bool:
@@ -150,233 +151,145 @@ def _has_tensor_cores(properties: dict[str, JSONValue]) -> bool:
     return isinstance(major, int) and major >= 7 and "GTX 16" not in name
 
 
-def _unfused(program: RecordedProgram) -> list[Advice]:
+def _unfused(program: RecordedProgram) -> list[Finding]:
     """Much of the device's time goes to kernels that compute next to nothing: each reads and writes all its data."""
-    device = program.trace.device
-    kernels = device.works & (device.kind == DEVICE_KERNEL)
-    simple = np.array([_ELEMENTWISE.search(name) is not None for name in device.names] or [False])
-    rows = np.flatnonzero(kernels & simple[device.name]) if len(device) else np.empty(0, np.int64)
-    total = _length(device.start_ns[rows], device.end_ns[rows])
-    busy = _length(device.start_ns[device.works], device.end_ns[device.works])
-    if not len(rows) or total < _ELEMENTWISE_SHARE * busy:
+    rows = program.work_named(lambda name: _ELEMENTWISE.search(name) is not None)
+    rows = rows[program.trace.device.kind[rows] != DEVICE_COPY]
+    if program.device is None or not len(rows):
+        return []
+    times = program.device.times(rows)
+    if _length(times) < _ELEMENTWISE_SHARE * program.device.busy_ns:
         return []
     return [
-        program.advice(
+        Finding(
             "unfused_kernels",
-            f"{len(rows):,} elementwise kernels and copies take {total / busy:.0%} of the device's busy time; "
+            f"{len(rows):,} elementwise kernels and copies take {_length(times) / program.device.busy_ns:.0%} of the device's busy time; "
             "each reads and writes all its data",
             "fuse them: torch.compile, or fused versions of these modules (norms, activations, rotary embeddings)",
             len(rows),
-            total,
+            (times,),
             program.device_evidence(rows),
+            rows,
+            calls=_ops_of(program, rows),
         )
     ]
 
 
-def _pageable_copies(program: RecordedProgram) -> list[Advice]:
-    """Copies to the device from pageable memory, for which the host waits."""
-    device = program.trace.device
-    if not len(device):
+def _ops_of(program: RecordedProgram, rows: IntArray) -> IntArray:
+    """The events that launched work."""
+    op = program.trace.device.op[rows]
+    return np.unique(op[op >= 0])
+
+
+def _far_from_peak(program: RecordedProgram) -> list[Finding]:
+    """Ops whose kernels reach less than half of what the device could do with their work, by the roofline."""
+    if program.device is None or program.roofline.peaks is None:
         return []
-    named = np.array(["HtoD" in text and "Pageable" in text for text in device.names] or [False])
-    copies = (device.kind == DEVICE_COPY) & named[device.name]
-    rows = np.flatnonzero(copies)
-    if len(rows) < 2:
+    roofline, device = program.roofline, program.trace.device
+    shares = [
+        row.share_of_peak if row.share_of_peak is not None and row.share_of_peak < _FAR_FROM_PEAK else 1.0
+        for row in roofline.rows
+    ]
+    row = roofline.row_of_work[program.device.rows]
+    kept = np.array([*shares, 1.0])[row]
+    long_enough = (device.end_ns - device.start_ns)[program.device.rows] >= _LONG_ENOUGH_NS
+    chosen = (kept < 1) & long_enough & (device.kind[program.device.rows] != DEVICE_COPY)
+    rows, kept, row = program.device.rows[chosen], kept[chosen], row[chosen]
+    times = _after(program, rows, kept)
+    left = program.charged.left(*times)
+    some = left > 0
+    rows, kept, row, left = rows[some], kept[some], row[some], left[some]
+    if not len(rows):
         return []
-    exposed = program.exposed(copies, device.works & (device.kind == DEVICE_KERNEL))
-    times = covered(exposed, device.start_ns[rows], device.end_ns[rows])
-    launched = device.op[rows] >= 0
+    length = (device.end_ns - device.start_ns)[rows]
+    lost = np.bincount(row, weights=left, minlength=len(roofline.rows))
+    order = np.argsort(-lost, kind="stable")
+    longest = [(roofline.rows[i], float(lost[i]), int((row == i).sum())) for i in order.tolist() if lost[i]]
+    reached = float((length * kept).sum() / length.sum())
+    assert roofline.peaks is not None
     return [
-        program.advice(
-            "pageable_copies",
-            f"{len(rows):,} copies to the device are from pageable (not pinned) memory and no kernel runs meanwhile",
-            "use DataLoader(pin_memory=True) and .to(device, non_blocking=True); create tensors on the device where possible",
+        Finding(
+            "far_from_peak",
+            f"{len(rows):,} kernels of 10 us and more reach {reached:.0%} of what {roofline.peaks.name} could do with their work",
+            "`mindtorch-prof roofline` lists them. Bound by memory: fuse them with their neighbours, avoid strides and copies. Bound by "
+            "computation: shapes that are multiples of 8, larger batches, lower precision, a fused kernel (flash attention)",
             len(rows),
-            int((exposed[1] - exposed[0]).sum()),
-            program.evidence(device.op[rows][launched], times[launched]),
+            (times,),
+            [_peak_evidence(*each) for each in longest[:EVIDENCE_ROWS]],
+            rows,
+            kept,
         )
     ]
 
 
-# ---------------------------------------------------------------------------------------------------- idle time
-
-
-class _Causes(NamedTuple):
-    """The gaps of a device for which the host was late and that no rule about the host explains; masks by what the host did."""
-
-    gaps: Gaps
-    waiting: BoolArray  # for the device, when the device ran dry
-    wait: IntArray  # the row of that wait; -1: none
-    launching: BoolArray  # it ran the ops that launch the next work
-    stuck: BoolArray  # the same, but one op took very long
-    working: BoolArray  # anything else
-
-
-def _causes(program: RecordedProgram, number: int) -> _Causes:
-    trace = program.trace
-    gaps = program.late_gaps(number)
-    rows = explained_rows(program)
-    explained = covered(union(trace.start_ns[rows], trace.end_ns[rows]), gaps.begin, gaps.end)
-    gaps = gaps.take(explained <= gaps.length / 2)
-    waits = np.flatnonzero(
-        program.named(lambda name: _WAITING_CALL.match(name) is not None) & (trace.kind == RUNTIME)
+def _peak_evidence(row: Row, lost_ns: float, count: int) -> Evidence:
+    shapes = " ".join(
+        "x".join(map(str, shape))
+        for shape in row.input_shapes
+        if isinstance(shape, list) and shape and isinstance(shape[0], int)
     )
-    calls = np.flatnonzero(working(program.results))
-    thread = trace.thread[gaps.launch]
-    wait = np.full(len(gaps.begin), -1, np.int64)
-    in_ops = np.zeros(len(gaps.begin), np.int64)
-    for identity in np.unique(thread).tolist():
-        here = np.flatnonzero(thread == identity)
-        begin, end = gaps.begin[here], gaps.end[here]
-        own = calls[trace.thread[calls] == identity]
-        in_ops[here] = covered(union(trace.start_ns[own], trace.end_ns[own]), begin, end)
-        own = waits[trace.thread[waits] == identity]
-        own = own[np.argsort(trace.start_ns[own], kind="stable")]
-        if len(own):
-            # the last wait that began before the gap's middle, if it lasted into the gap
-            last = np.searchsorted(trace.start_ns[own], (begin + end) // 2, side="right") - 1
-            row = own[np.maximum(last, 0)]
-            wait[here] = np.where((last >= 0) & (trace.end_ns[row] >= begin), row, -1)
-    calling = (wait < 0) & ((in_ops >= gaps.length / 2) | (gaps.length < _SHORT_GAP_NS))
-    stuck = calling & (gaps.length >= _LONG_CALL_NS) & (_longest_call(program, gaps) >= gaps.length / 2)
-    return _Causes(gaps, wait >= 0, wait, calling & ~stuck, stuck, (wait < 0) & ~calling)
+    where = f"{shapes}: {row.share_of_peak or 0:.0%} of the {row.bound} peak"
+    return {"name": row.name, "where": where, "count": count, "total_us": lost_ns / 1000}
 
 
-def _longest_call(program: RecordedProgram, gaps: Gaps) -> IntArray:
-    """How much of each gap the op takes that the launching thread runs in its middle."""
-    trace = program.trace
-    row = events_at(trace, program.parent, (gaps.begin + gaps.end) // 2, trace.thread[gaps.launch])
-    outer = np.append(program.outer_event, -1)[row]
-    overlap = np.minimum(trace.end_ns[outer], gaps.end) - np.maximum(trace.start_ns[outer], gaps.begin)
-    return np.where((row >= 0) & (trace.kind[outer] != ANNOTATION), overlap, 0)
+def _copies(program: RecordedProgram) -> list[Finding]:
+    """Copies to and from the device while no kernel runs: from pageable memory, for which the host waits, and others."""
+    device = program.device
+    rows = np.empty(0, np.int64) if device is None else device.rows_of(COPY)
+    if device is None or len(rows) < 2:
+        return []
+    names = program.trace.device.names
+    pageable = np.array(["HtoD" in name and "Pageable" in name for name in names], bool)
+    is_pageable = pageable[program.trace.device.name[rows]]
+    findings = []
+    for which, code, what, advice in (
+        (
+            is_pageable,
+            "pageable_copies",
+            "copies to the device are from pageable (not pinned) memory and no kernel runs meanwhile",
+            "use DataLoader(pin_memory=True) and .to(device, non_blocking=True); create tensors on the device where possible",
+        ),
+        (
+            ~is_pageable,
+            "exposed_copies",
+            "copies run while the device neither computes nor communicates",
+            "copy on another stream with non_blocking=True while kernels run, copy less often, or keep the data on the device",
+        ),
+    ):
+        chosen = rows[which]
+        if len(chosen) >= 2:
+            start, end = program.trace.device.start_ns[chosen], program.trace.device.end_ns[chosen]
+            exposed = device.exposed_copies
+            times = covered(exposed, start, end)
+            op = program.trace.device.op[chosen]
+            evidence = (
+                program.evidence(op[op >= 0], times[op >= 0])
+                if (op >= 0).any()
+                else program.device_evidence(chosen, times)
+            )
+            both = common(exposed, union(start, end))
+            findings.append(
+                Finding(code, f"{len(chosen):,} {what}", advice, len(chosen), (both,), evidence, chosen)
+            )
+    return findings
 
 
-def _idle_time(program: RecordedProgram) -> list[Advice]:
-    """The device is idle because the host is late: by cause, each for the device that loses most by it."""
-    worst: dict[str, Advice] = {}
-    for number in program.devices:
-        causes = _causes(program, number)
-        parts = (
-            (causes.waiting, _synchronisation),
-            (causes.launching, _launch_bound),
-            (causes.stuck, _long_calls),
-            (causes.working, _host_bound),
-        )
-        for which, describe in parts:
-            if which.any():
-                advice = describe(program, number, causes.gaps.take(which), causes.wait[which])
-                known = worst.get(advice.code)
-                if known is None or advice.at_stake_us > known.at_stake_us:
-                    worst[advice.code] = advice
-    return list(worst.values())
-
-
-def _synchronisation(program: RecordedProgram, number: int, lost: Gaps, wait: IntArray) -> Advice:
-    """The host waits for the device, which has nothing to do afterwards until the host has launched more."""
-    count = len(np.unique(wait))
-    return program.advice(
-        "synchronisation",
-        f"the host waits for the device {count:,} times; afterwards the device{_of_device(program, number)} "
-        "is idle until the host has launched more work",
-        "wait less often: keep losses on the device, call .item(), .cpu() and synchronize() only every few steps, "
-        "use non_blocking copies",
-        count,
-        int(lost.length.sum()),
-        program.evidence(program.outer_event[wait], lost.length),
-    )
-
-
-def _launch_bound(program: RecordedProgram, number: int, lost: Gaps, _wait: IntArray) -> Advice:
-    """The device runs kernels faster than the host launches them."""
+def _after(program: RecordedProgram, rows: IntArray, kept: FloatArray) -> Intervals:
+    """What is left of the times of work without the share of each that stays."""
     device = program.trace.device
-    kernels = program.on(number) & (device.kind == DEVICE_KERNEL)
-    typical = float(np.median((device.end_ns - device.start_ns)[kernels])) / 1000 if kernels.any() else 0.0
-    return program.advice(
-        "launch_bound",
-        f"the host launches work more slowly than the device{_of_device(program, number)} does it: {len(lost.begin):,} gaps "
-        f"between {int(kernels.sum()):,} kernels, of {typical:.1f} us in the median{_slowed(program)}",
-        "launch fewer and larger kernels: torch.compile, CUDA graphs, fused ops, larger batches",
-        len(lost.begin),
-        int(lost.length.sum()),
-        _launchers(program, lost),
-    )
+    start, end = device.start_ns[rows], device.end_ns[rows]
+    return start + np.ceil((end - start) * kept).astype(np.int64), end
 
 
-def _long_calls(program: RecordedProgram, number: int, lost: Gaps, _wait: IntArray) -> Advice:
-    """Single calls of ops keep the host so long that the device runs dry: first calls, which load and tune kernels, or work on the host."""
-    return program.advice(
-        "long_calls",
-        f"{len(lost.begin):,} times one call of an op keeps the host for more than {_LONG_CALL_NS // 1_000_000} ms "
-        f"and the device{_of_device(program, number)} is idle meanwhile",
-        "if these are first calls, which load and tune kernels: record after a warm-up (the profiler's schedule has wait "
-        "and warmup); else move the op's work on the host to the device or to another thread",
-        len(lost.begin),
-        int(lost.length.sum()),
-        _host_work(program, lost),
-    )
+def _length(times: Intervals) -> int:
+    return int((times[1] - times[0]).sum())
 
 
-def _host_bound(program: RecordedProgram, number: int, lost: Gaps, _wait: IntArray) -> Advice:
-    """The device waits for other work of the host: Python code, ops on the CPU, waiting for other threads."""
-    return program.advice(
-        "host_bound",
-        f"the device{_of_device(program, number)} is idle {len(lost.begin):,} times because the host does something "
-        f"else than calling ops{_slowed(program)}",
-        "move this work off the path: to the device, to another thread or process, or out of the loop",
-        len(lost.begin),
-        int(lost.length.sum()),
-        _host_work(program, lost),
-    )
-
-
-def _slowed(program: RecordedProgram) -> str:
-    """A remark about recordings that slow the host down."""
-    slow = len(program.trace.frames) > 0
-    return (
-        "; every Python call was recorded, which slows the host: compare with a recording without"
-        if slow
-        else ""
-    )
-
-
-def _launchers(program: RecordedProgram, gaps: Gaps) -> list[Evidence]:
-    """The ops whose launches end gaps."""
-    op = program.trace.device.op[gaps.work]
-    known = op >= 0
-    rows = np.where(known, op, gaps.launch)
-    return program.evidence(program.outer_event[rows], gaps.length)
-
-
-def _host_work(program: RecordedProgram, gaps: Gaps) -> list[Evidence]:
-    """What the launching thread did in the middle of each gap: the outermost event, or none."""
-    trace = program.trace
-    middle = (gaps.begin + gaps.end) // 2
-    row = events_at(trace, program.parent, middle, trace.thread[gaps.launch])
-    inside = row >= 0
-    evidence = program.evidence(program.outer_event[row[inside]], gaps.length[inside])
-    outside = int(gaps.length[~inside].sum())
-    if outside:
-        evidence.append(
-            {
-                "name": "(no op runs)",
-                "where": "Python code between ops",
-                "count": int((~inside).sum()),
-                "total_us": outside / 1000,
-            }
-        )
-    return sorted(evidence, key=lambda row: -row["total_us"])
-
-
-def _length(start: IntArray, end: IntArray) -> int:
-    begin, until = union(start, end)
-    return int((until - begin).sum())
-
-
-DEVICE_RULES: tuple[Callable[[RecordedProgram], list[Advice]], ...] = (
+DEVICE_RULES: tuple[Callable[[RecordedProgram], list[Finding]], ...] = (
     _communication,
+    _copies,
     _layout_conversions,
     _single_precision,
     _unfused,
-    _pageable_copies,
-    _idle_time,
+    _far_from_peak,
 )

@@ -74,6 +74,12 @@ class CaptureMatch:
         return "; ".join(parts)
 
 
+def launches_graphs(trace: Trace) -> bool:
+    """Whether a trace has calls that launch graphs."""
+    named = np.array([_REPLAY.match(name) is not None for name in trace.names] or [False], bool)
+    return bool(named.any() and (named[trace.name] & (trace.kind == RUNTIME)).any())
+
+
 def with_captured_ops(execution: Trace, capture: Trace) -> Trace:
     """The trace of replays, with the kernels of graphs charged to the ops of the capture. These are synthetic events inside the calls that
     launched the graphs: they did not run on the host."""

@@ -10,8 +10,8 @@ import numpy as np
 from .. import communication
 from ..arrays import BoolArray, IntArray
 from ..trace import ANNOTATION, NODE, OP, RUNTIME
-from .intervals import union
-from .recorded_program import Advice, RecordedProgram, without
+from .intervals import union, without
+from .recorded_program import Finding, RecordedProgram
 from .steps_table import working
 
 _LOOP_ITERATIONS = 10  # from so many equal iterations on, repeated ops are a loop
@@ -28,7 +28,7 @@ OVERLAP = (
 )
 
 
-def _data_loading(program: RecordedProgram) -> list[Advice]:
+def _data_loading(program: RecordedProgram) -> list[Finding]:
     """The program waits for its DataLoader."""
     suggestions = []
     for iterator, code, text, advice in (
@@ -47,10 +47,10 @@ def _data_loading(program: RecordedProgram) -> list[Advice]:
     ):
         rows = _loading_rows(program, iterator)
         if len(rows) >= 2:
-            if program.devices:
+            if program.device is not None:
                 text += "; the device is idle meanwhile"
             suggestions.append(
-                program.advice(code, text, advice, len(rows), program.cost_ns(rows), program.evidence(rows))
+                Finding(code, text, advice, len(rows), program.cost(rows), program.evidence(rows))
             )
     return suggestions
 
@@ -62,7 +62,7 @@ def _loading_rows(program: RecordedProgram, iterator: str = "") -> IntArray:
     )
 
 
-def _indexing_loops(program: RecordedProgram) -> list[Advice]:
+def _indexing_loops(program: RecordedProgram) -> list[Finding]:
     """A loop processes the rows of a tensor one by one."""
     trace = program.trace
     select = program.named(lambda name: name == "aten::select") & (trace.kind == OP)
@@ -73,23 +73,24 @@ def _indexing_loops(program: RecordedProgram) -> list[Advice]:
     # siblings of one thread, in the order of time
     inside = inside[np.lexsort((inside, trace.thread[inside], program.parent[inside]))]
     cuts = np.flatnonzero((np.diff(program.parent[inside]) != 0) | (np.diff(trace.thread[inside]) != 0)) + 1
-    firsts, times, iterations = [], [], 0
+    firsts, times, loops, iterations = [], [], [], 0
     for siblings in np.split(inside, cuts):
         for first, last, count in _repeated_sequences(trace.name[siblings].tolist(), select[siblings]):
             part = siblings[first:last]
             firsts.append(int(part[0]))
             times.append(int(program.duration[part].sum()))
+            loops.append(part)
             iterations += count
     if not firsts:
         return []
     evidence = program.evidence(np.array(firsts), np.array(times))
     return [
-        program.advice(
+        Finding(
             "indexing_loop",
             f"a loop indexes the rows of a tensor one by one ({iterations:,} iterations)",
             "process the whole tensor at once: unbind, stack, broadcasting or torch.func.vmap",
             len(firsts),
-            sum(times),
+            program.cost(np.concatenate(loops)),
             evidence,
         )
     ]
@@ -113,21 +114,21 @@ def _repeated_sequences(names: list[int], starts: BoolArray) -> list[tuple[int, 
     return stretches
 
 
-def _single_tensor_optimizer(program: RecordedProgram) -> list[Advice]:
+def _single_tensor_optimizer(program: RecordedProgram) -> list[Finding]:
     """An optimizer of torch updates parameters one by one."""
     rows, ops = _single_tensor_steps(program)
     if not len(rows):
         return []
     advice = "pass foreach=True (or fused=True) to the optimizer"
-    if not program.devices:
+    if program.device is None:
         advice = "pass fused=True to the optimizer (Adam, AdamW, SGD and Adagrad on the CPU, since torch 2.4)"
     return [
-        program.advice(
+        Finding(
             "single_tensor_optimizer",
             f"the optimizer updates parameters one by one: {int(np.median(ops)):,} ops per step",
             advice,
             len(rows),
-            program.cost_ns(rows),
+            program.cost(rows),
             program.evidence(rows),
         )
     ]
@@ -153,18 +154,18 @@ def _single_tensor_steps(program: RecordedProgram) -> tuple[IntArray, IntArray]:
     return rows, count[rows]
 
 
-def _zeroed_gradients(program: RecordedProgram) -> list[Advice]:
+def _zeroed_gradients(program: RecordedProgram) -> list[Finding]:
     """Gradients are filled with zeros."""
     rows, calls = _zeroing_rows(program)
     if not len(rows):
         return []
     return [
-        program.advice(
+        Finding(
             "zeroed_gradients",
             "gradients are filled with zeros and then accumulated into",
             "set them to None: zero_grad(set_to_none=True), the default",
             len(rows),
-            program.cost_ns(calls),
+            program.cost(calls),
             program.evidence(rows),
         )
     ]
@@ -187,14 +188,7 @@ def _zeroing_rows(program: RecordedProgram) -> tuple[IntArray, IntArray]:
     return rows, np.unique(np.where(around[rows] >= 0, around[rows], rows))
 
 
-def explained_rows(program: RecordedProgram) -> IntArray:
-    """The rows of the host whose cost another rule of this module states: their idle time is counted there."""
-    return np.concatenate(
-        [_loading_rows(program), _single_tensor_steps(program)[0], _zeroing_rows(program)[1]]
-    )
-
-
-def _bias_before_norm(program: RecordedProgram) -> list[Advice]:
+def _bias_before_norm(program: RecordedProgram) -> list[Finding]:
     """A convolution adds a bias that the following batch norm subtracts."""
     trace = program.trace
     conv = program.named(lambda name: name in ("aten::conv1d", "aten::conv2d", "aten::conv3d"))
@@ -219,19 +213,24 @@ def _bias_before_norm(program: RecordedProgram) -> list[Advice]:
     rows, norms = np.array(pairs).T
     # adding a bias is one pass over what the norm reads at least twice and writes once
     saved_ns = program.duration[norms] // 3
+    times = trace.start_ns[norms], trace.start_ns[norms] + saved_ns
+    if program.device is not None:
+        work = program.launched_by(norms)
+        begin = trace.device.start_ns[work]
+        times = begin, begin + (trace.device.end_ns[work] - begin) // 3
     return [
-        program.advice(
+        Finding(
             "bias_before_norm",
             "convolutions add a bias that the following batch norm subtracts again",
             "create them with bias=False",
             len(rows),
-            int(saved_ns.sum()),
+            (times,),
             program.evidence(rows, saved_ns),
         )
     ]
 
 
-def _tiny_ops(program: RecordedProgram) -> list[Advice]:
+def _tiny_ops(program: RecordedProgram) -> list[Finding]:
     """Calling ops takes more time than their work."""
     trace = program.trace
     calls = working(program.results) & (trace.kind != RUNTIME) & (trace.kind != NODE)
@@ -243,26 +242,25 @@ def _tiny_ops(program: RecordedProgram) -> list[Advice]:
     rows = tiny[counts[number.reshape(-1)] >= _MANY_CALLS]
     if not len(rows) or trace.device.works.any():
         return []
-    total = int(program.duration[rows].sum())
-    if total < 0.2 * program.length_ns:
+    if program.duration[rows].sum() < 0.2 * program.length_ns:
         return []
     return [
-        program.advice(
+        Finding(
             "tiny_ops",
             f"{len(rows):,} op calls take less than {_TINY_NS // 1000} us each",
             "do more work per call: larger batches, ops on whole tensors, fused functions",
             len(rows),
-            total,
+            program.cost(rows),
             program.evidence(rows[np.argsort(-program.duration[rows], kind="stable")][: 20 * _MANY_CALLS]),
         )
     ]
 
 
-def _communication_on_host(program: RecordedProgram) -> list[Advice]:
+def _communication_on_host(program: RecordedProgram) -> list[Finding]:
     """Collectives of gloo or MPI run on the host while no op does."""
     trace = program.trace
     collective = program.named(lambda name: bool(communication.on_host([name])[0]))
-    if program.devices or not collective.any():
+    if program.device is not None or not collective.any():
         return []  # with a device, its communication counts
     inside = program.enclosing(collective) >= 0
     computing = working(program.results) & ~collective & ~inside & (trace.kind == OP)
@@ -281,18 +279,18 @@ def _communication_on_host(program: RecordedProgram) -> list[Advice]:
     rows = program.outermost(calls if calls.any() else collective)
     exposed = int((end - begin).sum())
     return [
-        program.advice(
+        Finding(
             "exposed_communication",
             f"{len(rows):,} collectives; for {exposed / program.length_ns:.0%} of the time one runs and no op does",
             OVERLAP,
             len(rows),
-            exposed,
+            ((begin, end),),
             program.evidence(rows),
         )
     ]
 
 
-HOST_RULES: tuple[Callable[[RecordedProgram], list[Advice]], ...] = (
+HOST_RULES: tuple[Callable[[RecordedProgram], list[Finding]], ...] = (
     _data_loading,
     _indexing_loops,
     _single_tensor_optimizer,

@@ -67,6 +67,7 @@ class Gaps(Columns):
     before: IntArray  # row of `Trace.device`: the work whose end began the gap
     after: IntArray  # row of the work that ended it
     launch_ns: IntArray  # when the launch of that began; -1: not known
+    wait: IntArray  # row of the Trace: the last call in which the launching thread waited for the device before that; -1: none
     charges: IntArray  # one column per cause, in nanoseconds; they add up to the gap's length
 
     def __len__(self) -> int:
@@ -83,6 +84,20 @@ class Gaps(Columns):
     def counts(self) -> dict[str, int]:
         """How many gaps are charged to each cause, in part or in whole."""
         return dict(zip(CAUSES, (self.charges > 0).sum(0).tolist()))
+
+
+@dataclass(frozen=True)
+class HostLate(Columns):
+    """The time for which the host was late, in parts in which it did one thing."""
+
+    gap: IntArray  # of a device's `gaps`
+    start_ns: IntArray
+    end_ns: IntArray
+    event: IntArray  # what ran: a row of the Trace, or the number of its rows plus a row of its frames; -1: nothing
+    call: IntArray  # the runtime call inside it, a row of the Trace; -1: none
+
+    def __len__(self) -> int:
+        return len(self.gap)
 
 
 @dataclass(frozen=True)
@@ -167,6 +182,7 @@ class DeviceIdle:
     device: int
     idle_ns: int
     gaps: Gaps  # of the device: no stream works; they add up to `idle_ns`
+    host_late: HostLate
     stream_gaps: Gaps
     sources: tuple[IdleSource, ...]  # of the device's gaps, the most time first; they add up to `idle_ns`
     queues: tuple[QueueLength, ...]
@@ -236,12 +252,20 @@ def idle_causes(recording: Recording) -> list[DeviceIdle]:
         gaps, host_late = _charged(trace, work, launches, waits, _device_gaps(work, launches, here), None)
         busy = union(work.start_ns[here], work.end_ns[here])
         idle = int(work.end_ns[here].max() - work.start_ns[here].min() - (busy[1] - busy[0]).sum())
-        sources = _sources(trace, work, launches, waits, host, gaps, host_late)
+        late = host.during(_threads(trace, launches, _positions(work, gaps.after)), *host_late)
+        sources = _sources(trace, work, launches, host, gaps, late)
         stream_gaps = _stream_gaps(trace, work, launches, waits, here)
         queues = tuple(_queues(trace, work, launches, here))
         devices.append(
             DeviceIdle(
-                number, idle, gaps, stream_gaps, sources, queues, _short_kernels(trace, work, launches, here)
+                number,
+                idle,
+                gaps,
+                late,
+                stream_gaps,
+                sources,
+                queues,
+                _short_kernels(trace, work, launches, here),
             )
         )
     return devices
@@ -352,7 +376,7 @@ def _stream_gaps(trace: Trace, work: DeviceWork, launches: _Launches, waits: _Wa
     return Gaps(
         *(
             np.concatenate([getattr(part, field) for part in parts])
-            for field in ("stream", "start_ns", "end_ns", "before", "after", "launch_ns", "charges")
+            for field in ("stream", "start_ns", "end_ns", "before", "after", "launch_ns", "wait", "charges")
         )
     )
 
@@ -373,7 +397,7 @@ def _charged(
     launch_end = np.where(known, np.clip(launches.end_ns[after], launch_start, end), end)
     thread = _threads(trace, launches, after)
     host = np.where(known, launch_start - begin, 0)
-    waited, _ = waits.lasted(thread, begin, begin + host)
+    waited, wait = waits.lasted(thread, begin, begin + host)
     charges[:, SYNCHRONISATION] = np.minimum(waited, host)
     charges[:, HOST_LATE] = host - charges[:, SYNCHRONISATION]
     charges[:, UNKNOWN] = np.where(known, 0, end - begin)
@@ -406,10 +430,16 @@ def _charged(
             work.rows[gaps.before],
             work.rows[after],
             np.where(known, launches.start_ns[after], -1),
+            wait,
             charges,
         ),
         late,
     )
+
+
+def _positions(work: DeviceWork, rows: IntArray) -> IntArray:
+    """Where rows of `Trace.device` are in the columns of a DeviceWork, which has all of them."""
+    return np.searchsorted(work.rows, rows)
 
 
 def _threads(trace: Trace, launches: _Launches, work: IntArray) -> IntArray:
@@ -462,41 +492,45 @@ class _HostActivity:
         self._cache: dict[int, tuple[IntArray, IntArray, IntArray]] = {}
         self.main_thread = _main_thread(trace)
 
-    def during(
-        self, thread: IntArray, begin: IntArray, end: IntArray
-    ) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
-        """Times in, in parts of which one event runs: for each part the index of the time, names of the event and of the runtime call
-        inside it (into `names`, "": none), and its length. Where a thread does nothing, the main thread counts."""
-        pending = (np.arange(len(begin)), begin, end)
+    def during(self, thread: IntArray, begin: IntArray, end: IntArray) -> HostLate:
+        """What ran in times of threads. Where a thread does nothing, the main thread counts."""
+        parts: list[tuple[IntArray, ...]] = []
+        index = np.arange(len(begin))
         for number in np.unique(thread).tolist():
             mine = (thread == number) & (end > begin)
-            index, first, last, event, call = self._parts(number, *(column[mine] for column in pending))
-            idle = event == self._nothing
-            yield index[~idle], event[~idle], call[~idle], (last - first)[~idle]
-            if number == self.main_thread:
-                yield index[idle], event[idle], call[idle], (last - first)[idle]
-                continue
-            index, first, last, event, call = self._parts(
-                self.main_thread, index[idle], first[idle], last[idle]
-            )
-            yield index, event, call, last - first
+            part = self._parts(number, index[mine], begin[mine], end[mine])
+            idle = part[3] < 0
+            if number == self.main_thread or not idle.any():
+                parts.append(part)
+            else:
+                parts.append(tuple(column[~idle] for column in part))
+                parts.append(self._parts(self.main_thread, *(column[idle] for column in part[:3])))
+        empty = np.empty(0, np.int64)
+        return HostLate(*(np.concatenate([empty, *columns]) for columns in zip(*parts or [(empty,) * 5])))
+
+    def names_of(self, event: IntArray) -> IntArray:
+        """The names of events, as numbers into `names`; that of -1 is empty."""
+        if not len(self._name):
+            return np.full(len(event), self._nothing, np.int64)
+        return np.where(event >= 0, self._name[np.maximum(event, 0)], self._nothing)
 
     def name_at(self, thread: IntArray, time: IntArray) -> IntArray:
         """The name of the op or Python call that runs at each time, into `names`."""
-        name = np.full(len(time), self._nothing, np.int64)
+        running = np.full(len(time), -1, np.int64)
         for number in np.unique(thread).tolist():
             times, event, _ = self._segments(number)
             if len(times):
                 mine = np.flatnonzero(thread == number)
                 place = np.searchsorted(times, time[mine], side="right") - 1
-                name[mine] = np.where(place >= 0, event[np.maximum(place, 0)], self._nothing)
-        return name
+                running[mine] = np.where(place >= 0, event[np.maximum(place, 0)], -1)
+        return self.names_of(running)
 
     def _parts(
         self, thread: int, index: IntArray, begin: IntArray, end: IntArray
     ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+        """The columns of HostLate for times of one thread."""
         times, event, call = self._segments(thread)
-        nothing = np.full(len(index), self._nothing, np.int64)
+        nothing = np.full(len(index), -1, np.int64)
         if not len(times):
             return index, begin, end, nothing, nothing
         first = np.searchsorted(times, begin, side="right") - 1
@@ -509,16 +543,10 @@ class _HostActivity:
         ends = np.minimum(np.append(times[1:], np.iinfo(np.int64).max)[at], end[which])
         ends = np.where(segment >= 0, ends, np.minimum(times[0], end[which]))
         known = segment >= 0
-        return (
-            index[which],
-            starts,
-            ends,
-            np.where(known, event[at], self._nothing),
-            np.where(known, call[at], self._nothing),
-        )
+        return index[which], starts, ends, np.where(known, event[at], -1), np.where(known, call[at], -1)
 
     def _segments(self, thread: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Times, and the names of the event and of the runtime call that run from then on."""
+        """Times, and the event and the runtime call that run from then on."""
         if thread not in self._cache:
             self._cache[thread] = self._computed_segments(thread)
         return self._cache[thread]
@@ -541,8 +569,8 @@ class _HostActivity:
         is_last = np.append(time[1:] != time[:-1], True)
         time, runs = time[is_last], runs[is_last]
         at = np.maximum(runs, 0)
-        event = np.where((runs >= 0) & (event_row[at] >= 0), self._name[rows][event_row[at]], self._nothing)
-        call = np.where((runs >= 0) & is_call[at], self._name[rows][at], self._nothing)
+        event = np.where((runs >= 0) & (event_row[at] >= 0), rows[event_row[at]], -1)
+        call = np.where((runs >= 0) & is_call[at], rows[at], -1)
         return time, event, call
 
 
@@ -558,38 +586,26 @@ def _main_thread(trace: Trace) -> int:
 
 
 def _sources(
-    trace: Trace,
-    work: DeviceWork,
-    launches: _Launches,
-    waits: _Waits,
-    host: _HostActivity,
-    gaps: Gaps,
-    host_late: tuple[IntArray, IntArray],
+    trace: Trace, work: DeviceWork, launches: _Launches, host: _HostActivity, gaps: Gaps, late: HostLate
 ) -> tuple[IdleSource, ...]:
     """What the charges of a device's gaps come from, the most time first."""
     if not len(gaps):
         return ()
-    position = np.full(len(trace.device), -1, np.int64)
-    position[work.rows] = np.arange(len(work.rows))
-    after = position[gaps.after]
+    after = _positions(work, gaps.after)
     thread = _threads(trace, launches, after)
     found: list[IdleSource] = []
-    late = list(host.during(thread, *host_late))
-    if late:
-        index, event, call, length = (np.concatenate(column) for column in zip(*late))
-        found += _ranked(CAUSES[HOST_LATE], host.names, event, call, length, index)
-    synchronised = gaps.charges[:, SYNCHRONISATION]
-    _, wait = waits.lasted(thread, gaps.start_ns, host_late[1])
-    some = np.flatnonzero((synchronised > 0) & (wait >= 0))
-    call_text = np.array([*trace.names, ""], object)
-    event = host.name_at(thread[some], trace.start_ns[wait[some]])
-    found += _ranked_texts(
-        CAUSES[SYNCHRONISATION],
-        host.names[event],
-        call_text[trace.name[wait[some]]],
-        synchronised[some],
-        some,
-    )
+    if len(late):
+        event, call = host.names_of(late.event), host.names_of(late.call)
+        length = late.end_ns - late.start_ns
+        found += _ranked(CAUSES[HOST_LATE], host.names, event, call, length, late.gap)
+
+    def charge(cause: int, names: IntArray, event: IntArray, call: IntArray, some: IntArray) -> None:
+        found.extend(_ranked(CAUSES[cause], names, event, call, gaps.charges[some, cause], some))
+
+    some = np.flatnonzero((gaps.charges[:, SYNCHRONISATION] > 0) & (gaps.wait >= 0))
+    wait = gaps.wait[some]
+    event = host.name_at(thread[some], trace.start_ns[wait])
+    charge(SYNCHRONISATION, host.names, event, host.names_of(wait), some)
     device_names = np.array([*trace.device.names, ""], object)
     for cause, rows in (
         (COLLECTIVE_WAIT, gaps.before),
@@ -597,35 +613,18 @@ def _sources(
         (UNKNOWN, gaps.after),
     ):
         some = np.flatnonzero(gaps.charges[:, cause] > 0)
-        names = device_names[trace.device.name[rows[some]]]
-        found += _ranked_texts(CAUSES[cause], names, None, gaps.charges[some, cause], some)
+        work_name = trace.device.name[rows[some]].astype(np.int64)
+        charge(cause, device_names, work_name, np.full(len(some), len(trace.device.names)), some)
     some = np.flatnonzero(gaps.charges[:, LAUNCH_DELAY] > 0)
     row, op = np.maximum(launches.row[after[some]], 0), trace.device.op[gaps.after[some]]
-    around = host.names[host.name_at(thread[some], trace.start_ns[row])]
-    found += _ranked_texts(
-        CAUSES[LAUNCH_DELAY],
-        np.where(op >= 0, call_text[trace.name[np.maximum(op, 0)]], around),
-        call_text[trace.name[row]],
-        gaps.charges[some, LAUNCH_DELAY],
-        some,
-    )
+    around = host.name_at(thread[some], trace.start_ns[row])
+    event = np.where(op >= 0, host.names_of(op), around)
+    charge(LAUNCH_DELAY, host.names, event, host.names_of(row), some)
     some = np.flatnonzero(gaps.charges[:, KERNEL_SWITCH] > 0)
-    between = np.full(len(some), "between queued kernels", object)
-    found += _ranked_texts(CAUSES[KERNEL_SWITCH], between, None, gaps.charges[some, KERNEL_SWITCH], some)
+    between = np.array(["between queued kernels", ""], object)
+    nothing = np.zeros(len(some), np.int64)
+    charge(KERNEL_SWITCH, between, nothing, nothing + 1, some)
     return tuple(sorted(found, key=lambda source: (-source.time_ns, source.cause, source.source)))
-
-
-def _ranked_texts(
-    cause: str, source: IntArray, call: IntArray | None, length: IntArray, gap: IntArray
-) -> list[IdleSource]:
-    """Charges by the texts of their source and call."""
-    if not len(source):
-        return []
-    names, event = np.unique(np.append(source, ""), return_inverse=True)
-    calls, inner = np.unique(np.append(source[:0] if call is None else call, ""), return_inverse=True)
-    number = inner.reshape(-1)[:-1] if call is not None else np.zeros(len(source), np.int64)
-    texts = np.concatenate([names, calls])
-    return _ranked(cause, texts, event.reshape(-1)[:-1], number + len(names), length, gap)
 
 
 def _ranked(
@@ -636,8 +635,11 @@ def _ranked(
     group = group.reshape(-1)
     total = np.zeros(len(keys), np.int64)
     np.add.at(total, group, length)
-    pairs = np.unique(np.stack([group, gap], 1)[length > 0], axis=0)
-    gaps = np.bincount(pairs[:, 0], minlength=len(keys))
+    width = int(gap.max(initial=0)) + 1
+    pairs = np.unique(
+        (group * width + gap)[length > 0]
+    )  # one number per pair: rows of two sort ten times as slowly
+    gaps = np.bincount(pairs // width, minlength=len(keys))
     return [
         IdleSource(cause, str(names[key // len(names)]), str(names[key % len(names)]), time, count)
         for key, time, count in zip(keys.tolist(), total.tolist(), gaps.tolist())

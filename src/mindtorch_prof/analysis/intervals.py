@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import BoolArray, IntArray
 
 Intervals = tuple[IntArray, IntArray]  # starts and ends
 
@@ -51,3 +51,32 @@ def union_lengths(group: IntArray, start: IntArray, end: IntArray, n_groups: int
     added = np.maximum(latest_end - np.maximum(start, covered_before), 0)
     lengths[group[first]] = np.add.reduceat(added, first)
     return lengths
+
+
+def common(intervals: Intervals, others: Intervals) -> Intervals:
+    """The times that are in both; both are unions."""
+    return without(intervals, without(intervals, others))
+
+
+def without(intervals: Intervals, removed: Intervals) -> Intervals:
+    """The times of intervals that are in none of the removed ones; both are unions."""
+    intervals, removed = ((start[end > start], end[end > start]) for start, end in (intervals, removed))
+    (start, end), (removed_start, removed_end) = intervals, removed
+    # what is left begins where an interval begins or a removed one ends, and ends at the next end or removed start
+    begins = np.concatenate([start, removed_end])
+    stops = np.concatenate([end, removed_start])
+    begins = np.unique(begins[_inside(intervals, begins) & ~_inside(removed, begins)])
+    stops = np.unique(stops[_up_to(intervals, stops) & ~_up_to(removed, stops)])
+    return begins, stops
+
+
+def _inside(intervals: Intervals, times: IntArray) -> BoolArray:
+    """Whether each time is in an interval, whose start counts and whose end does not."""
+    place = np.searchsorted(intervals[0], times, side="right") - 1
+    return (place >= 0) & (times < np.append(intervals[1], 0)[place])
+
+
+def _up_to(intervals: Intervals, times: IntArray) -> BoolArray:
+    """Whether each time is in an interval, whose end counts and whose start does not."""
+    place = np.searchsorted(intervals[0], times, side="left") - 1
+    return (place >= 0) & (times <= np.append(intervals[1], 0)[place])

@@ -1,7 +1,8 @@
 """Longest paths: a graph of chains and of edges between them in; the length to and from every node, and the longest path itself, out.
 
 Most nodes of a trace have one predecessor: the start or end before them on their thread. Such nodes are summed up by columns; only those that
-other chains lead to (a kernel that was launched, a synchronisation that waited) are visited one by one.
+other chains lead to (a kernel that was launched, a synchronisation that waited) are visited one by one, by compiled loops where they were
+built (src/_core/longest_path.c), else by the Python ones here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import BoolArray, IntArray
+from ..core import compiled
 from ..trace import Columns
+
+MODULE = "mindtorch_prof.analysis._longest_path"
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,8 @@ class Lengths:
         self._tails = np.where(edges < count, edges - 1, graph.source[np.maximum(edges - count, 0)])
         place = np.zeros(count, np.int64)
         place[self._joins] = np.arange(len(self._joins))
-        self._head_list = place[heads].tolist()
-        self._tail_list = place[self._join[self._tails]].tolist()
+        self._head_places: IntArray = place[heads]
+        self._tail_places: IntArray = place[self._join[self._tails]]
         self._heads_of_edges = heads
 
     def _heads(self, edges: IntArray) -> IntArray:
@@ -78,13 +82,10 @@ class Lengths:
         count = self.graph.n_nodes
         chain = np.where(self.graph.begins, 0, weight[:count])
         along = np.cumsum(chain)
-        own = (along[self._tails] - along[self._join[self._tails]] + weight[self._edges]).tolist()
-        value = [0] * len(self._joins)
+        own = along[self._tails] - along[self._join[self._tails]] + weight[self._edges]
+        value = np.zeros(len(self._joins), np.int64)
         # edges in the order of the nodes they lead to: all edges into a node come before all edges out of it
-        for head, tail, length in zip(self._head_list, self._tail_list, own):
-            length += value[tail]
-            if length > value[head]:  # noqa: PLR1730  a call of max takes twice as long
-                value[head] = length
+        _relax(self._head_places, self._tail_places, own, value)
         at_join = np.zeros(count, np.int64)
         at_join[self._joins] = value
         return at_join[self._join] + along - along[self._join] if count else along
@@ -102,18 +103,8 @@ class Lengths:
         into[length == 0] = -1  # nothing before it takes time
         chosen = np.maximum(into, 0)
         before = self.tails(chosen)
-        edge_of, tail_of, join_of = into.tolist(), before.tolist(), self._join.tolist()
-        crossings: list[int] = []  # nodes at which the path enters a chain, or a part of one; last first
-        ends: list[int] = []
-        node = int(end)
-        while True:
-            ends.append(node)
-            join = join_of[node]
-            crossings.append(join)
-            if edge_of[join] < 0:
-                break
-            node = tail_of[join]
-        return _edges_between(np.array(crossings[::-1]), np.array(ends[::-1]), into)
+        crossings, ends = _walked(int(end), self._join, into, before)
+        return _edges_between(crossings[::-1].copy(), ends[::-1], into)
 
     def tails(self, edges: IntArray) -> IntArray:
         """The nodes that edges come from."""
@@ -125,6 +116,41 @@ class Lengths:
     def heads(self, edges: IntArray) -> IntArray:
         """The nodes that edges lead to."""
         return self._heads(edges)
+
+
+def _relax(head: IntArray, tail: IntArray, length: IntArray, value: IntArray) -> None:
+    """Raise the value of each head to that of the tail and the length of the edge, one edge after the other."""
+    module = compiled(MODULE)
+    if module is not None:
+        module.relax(*(np.ascontiguousarray(column, np.int64) for column in (head, tail, length)), value)
+        return
+    values = value.tolist()
+    for to, start, weight in zip(head.tolist(), tail.tolist(), length.tolist()):
+        sum_ = weight + values[start]
+        if sum_ > values[to]:  # noqa: PLR1730  a call of max takes twice as long
+            values[to] = sum_
+    value[:] = values
+
+
+def _walked(end: int, join: IntArray, edge: IntArray, tail: IntArray) -> tuple[IntArray, IntArray]:
+    """The nodes at which a path enters a chain, or a part of one, and those at which it leaves that, last first. By node: the start of its
+    part, the edge into it (-1: the path begins there), and the node that this comes from."""
+    module = compiled(MODULE)
+    if module is not None:
+        crossings, ends = np.empty(len(join), np.int64), np.empty(len(join), np.int64)
+        columns = (np.ascontiguousarray(column, np.int64) for column in (join, edge, tail))
+        count = module.walk(end, *columns, crossings, ends)
+        return crossings[:count], ends[:count]
+    join_of, edge_of, tail_of = join.tolist(), edge.tolist(), tail.tolist()
+    entered: list[int] = []
+    left: list[int] = []
+    node = end
+    while True:
+        left.append(node)
+        entered.append(join_of[node])
+        if edge_of[entered[-1]] < 0:
+            return np.array(entered, np.int64), np.array(left, np.int64)
+        node = tail_of[entered[-1]]
 
 
 def _edges_between(first: IntArray, last: IntArray, into: IntArray) -> IntArray:

@@ -1,7 +1,6 @@
-"""A recorded program: Results in; what the rules of `advise` ask about it out: events by name, places in the code, and the device's gaps.
+"""A recorded program: Results in; what the rules of `advise` ask about it out: events by name, places in the code, and the device's time.
 
-A *gap* is a time in which nothing runs on a device, between its first and its last event. The host is *late* for a gap if the call that
-launched the next work began only after the gap had begun: the device had nothing to do.
+Rules return findings. A finding says in which times of the recording it saw something; `advice.py` charges each nanosecond to one finding.
 """
 
 from __future__ import annotations
@@ -9,19 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray
 from ..averages import group_names
 from ..frames import is_user_code
 from ..steps import is_step, step_number
 from ..torch_api.tensor_ids import Tensors
 from ..trace import ANNOTATION
 from ..tree import nearest
-from .figures import span
-from .intervals import Intervals, covered, union
+from .device_time import DeviceTime, busiest_device
+from .figures import device_label, span
+from .intervals import Intervals, covered, union, without
+from .roofline import Roofline, roofline
 
 if TYPE_CHECKING:
     from ..torch_api.results import Results
@@ -47,30 +48,54 @@ class Advice:
     message: str  # what was seen
     advice: str  # what to do about it
     count: int  # how often it was seen
-    at_stake_us: float  # the most time that the change can save
+    at_stake_us: float  # the most time that the change can save; no two findings count the same time
     share: float  # the same as a share of the recording
     evidence: list[Evidence] = field(default_factory=list)  # the largest first
+    step_us: float | None = None  # the length of the step whose critical path was asked; None: it was not
+    step_without_us: float | None = None  # how long that step would take after the change
 
     def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return asdict(self)
 
 
-class Gaps(NamedTuple):
-    """Times in which a device was idle, as columns in the order of time."""
+@dataclass(frozen=True)
+class Finding:
+    """What a rule has seen."""
 
-    begin: IntArray  # ns
-    end: IntArray  # ns
-    work: IntArray  # the row of the device's event that ends the gap
-    launch: IntArray  # the row of the call that launched it; -1: not known
+    code: str
+    message: str
+    advice: str
+    count: int
+    times: tuple[Intervals, ...]  # in which times of the recording, in nanoseconds; they may overlap
+    evidence: list[Evidence]
+    work: IntArray | None = (
+        None  # rows of Device that the change would shorten: the critical path says what that would save
+    )
+    kept: FloatArray | None = (
+        None  # by such row the share of its time that is left after the change; None: nothing is
+    )
+    calls: IntArray | None = (
+        None  # rows of the Trace that the change would make unnecessary, with all they contain
+    )
 
-    @property
-    def length(self) -> IntArray:
-        return self.end - self.begin
 
-    def take(self, which: BoolArray) -> Gaps:
-        """Some of the gaps."""
-        return Gaps(*(column[which] for column in self))
+class ChargedTime:
+    """The times of a recording that findings have been charged with."""
+
+    def __init__(self) -> None:
+        self._taken: Intervals = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def charge(self, times: Intervals) -> Intervals:
+        """Charge with what is left of some times, which are a union; returns that."""
+        own = without(times, self._taken)
+        self._taken = union(*(np.concatenate(pair) for pair in zip(self._taken, own)))
+        return own
+
+    def left(self, begin: IntArray, end: IntArray) -> IntArray:
+        """How much of each time is not charged yet."""
+        left: IntArray = np.maximum(end - begin, 0) - covered(self._taken, begin, np.maximum(end, begin))
+        return left
 
 
 class RecordedProgram:
@@ -81,6 +106,7 @@ class RecordedProgram:
         self.trace = results.trace
         self.parent: IntArray = results.tree.parent
         self.duration: IntArray = self.trace.end_ns - self.trace.start_ns
+        self.charged = ChargedTime()
 
     @cached_property
     def length_ns(self) -> int:
@@ -118,58 +144,47 @@ class RecordedProgram:
     # ------------------------------------------------------------------------------------------------ the device
 
     @cached_property
-    def devices(self) -> list[int]:
-        """The devices that work."""
+    def device(self) -> DeviceTime | None:
+        """The device that is busy longest; None: the recording has no device work."""
+        return busiest_device(self.trace)
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        return roofline(self.results)
+
+    @cached_property
+    def of_device(self) -> str:
+        """Which device a sentence is about; empty if there is only one."""
         device = self.trace.device
-        numbers: list[int] = np.unique(device.device[device.works]).tolist()
-        return numbers
+        if self.device is None or len(np.unique(device.device[device.works])) < 2:
+            return ""
+        return f" of {device_label(self.trace, self.device.number)}"
 
-    def on(self, number: int) -> BoolArray:
-        """Mask of the work of a device."""
-        mask: BoolArray = self.trace.device.works & (self.trace.device.device == number)
-        return mask
+    def work_named(self, is_wanted: Callable[[str], bool]) -> IntArray:
+        """Rows of the device's work whose name fulfils a condition."""
+        if self.device is None:
+            return np.empty(0, np.int64)
+        by_name = np.array([is_wanted(text) for text in self.trace.device.names], bool)
+        rows: IntArray = self.device.rows[by_name[self.trace.device.name[self.device.rows]]]
+        return rows
 
-    def gaps(self, number: int) -> Gaps:
-        """The gaps of a device."""
-        device = self.trace.device
-        rows = np.flatnonzero(self.on(number))
-        starts, ends = union(device.start_ns[rows], device.end_ns[rows])
-        by_start = rows[np.argsort(device.start_ns[rows], kind="stable")]
-        first = np.searchsorted(device.start_ns[by_start], starts[1:])
-        return Gaps(ends[:-1], starts[1:], by_start[first], device.launch[by_start[first]])
+    def launched_by(self, rows: IntArray) -> IntArray:
+        """Rows of the device's work that events, or what they contain, launched."""
+        if self.device is None:
+            return np.empty(0, np.int64)
+        chosen = np.zeros(len(self.trace), bool)
+        chosen[rows] = True
+        inside = np.append(nearest(self.parent, chosen) >= 0, False)
+        launched: IntArray = self.device.rows[inside[self.trace.device.op[self.device.rows]]]
+        return launched
 
-    def late_gaps(self, number: int) -> Gaps:
-        """The gaps of a device for which the host was late."""
-        gaps = self.gaps(number)
-        launched = np.append(self.trace.start_ns, -1)[gaps.launch]
-        return gaps.take((gaps.launch >= 0) & (launched >= gaps.begin))
-
-    def cost_ns(self, rows: IntArray) -> int:
-        """What events that do not overlap cost: their time; in a recording with a device, the time in which the device is idle meanwhile,
-        and the time of the work that they launched."""
-        begin, end = self.trace.start_ns[rows], self.trace.end_ns[rows]
-        if not self.devices:
-            return int(self.duration[rows].sum())
-        columns = self.results.device_columns
-        launched = 0 if columns is None else int(columns.total_ns[rows].sum())
-        return int(self.idle_in(begin, end).sum()) + launched
-
-    def idle_in(self, begin: IntArray, end: IntArray) -> IntArray:
-        """How much of each time all devices are idle, between their first and their last event."""
-        device = self.trace.device
-        busy = union(device.start_ns[device.works], device.end_ns[device.works])
-        low, high = int(busy[0][0]), int(busy[1][-1])
-        begin, end = np.clip(begin, low, high), np.clip(end, low, high)
-        idle: IntArray = (end - begin) - covered(busy, begin, end)
-        return idle
-
-    def exposed(self, chosen: BoolArray, other: BoolArray) -> Intervals:
-        """The times in which chosen device events run and none of the others; both are masks."""
-        device = self.trace.device
-        return without(
-            union(device.start_ns[chosen], device.end_ns[chosen]),
-            union(device.start_ns[other], device.end_ns[other]),
-        )
+    def cost(self, rows: IntArray) -> tuple[Intervals, ...]:
+        """The times that events cost: those in which they run; in a recording with a device those of them in which the device is idle, and
+        the times of the work that they launched."""
+        run = union(self.trace.start_ns[rows], self.trace.end_ns[rows])
+        if self.device is None:
+            return (run,)
+        return self.device.idle_during(run), self.device.times(self.launched_by(rows))
 
     # ------------------------------------------------------------------------------------------------ evidence
 
@@ -203,60 +218,38 @@ class RecordedProgram:
         group_of, texts = group_names(trace)
         above = self._annotation[rows]
         around = np.where(above >= 0, group_of[trace.name[above]], -1)
-        key = np.stack([group_of[trace.name[rows]], trace.stack[rows], around])
-        _, first, group = np.unique(key, axis=1, return_index=True, return_inverse=True)
+        # one number per key: columns of three sort many times as slowly
+        key = (group_of[trace.name[rows]] * (len(trace.stacks) + 1) + trace.stack[rows] + 1) * (
+            len(texts) + 1
+        )
+        _, first, group = np.unique(key + around + 1, return_index=True, return_inverse=True)
         keys = [(texts[group_of[trace.name[row]]], self.location(row)) for row in rows[first].tolist()]
-        return _ranked(keys, group.reshape(-1), times_ns)
+        return ranked_evidence(keys, group.reshape(-1), times_ns)
 
     def device_evidence(self, rows: IntArray, times_ns: IntArray | None = None) -> list[Evidence]:
-        """Events of devices grouped by name and by the op that launched them, the longest first."""
+        """Events of devices grouped by name and by the op that launched them, the longest first, with the time that is not charged yet;
+        `times_ns`: other times. Those without time are left out."""
         trace, device = self.trace, self.trace.device
-        times_ns = (device.end_ns - device.start_ns)[rows] if times_ns is None else times_ns
+        times_ns = (
+            self.charged.left(device.start_ns[rows], device.end_ns[rows]) if times_ns is None else times_ns
+        )
+        rows, times_ns = rows[times_ns > 0], times_ns[times_ns > 0]
         if not len(rows):
             return []
         group_of, texts = group_names(trace)
         op = device.op[rows]
         launcher = np.where(op >= 0, np.append(group_of, -1)[np.append(trace.name, -1)[op]], -1)
-        key = np.stack([device.name[rows].astype(np.int64), launcher])
-        distinct, group = np.unique(key, axis=1, return_inverse=True)
+        key = device.name[rows].astype(np.int64) * (len(texts) + 1) + launcher + 1
+        distinct, group = np.unique(key, return_inverse=True)
+        names, numbers = np.divmod(distinct, len(texts) + 1)
         keys = [
             (device.names[name], f"launched by {texts[number]}" if number >= 0 else "")
-            for name, number in distinct.T.tolist()
+            for name, number in zip(names.tolist(), (numbers - 1).tolist())
         ]
-        return _ranked(keys, group.reshape(-1), times_ns)
-
-    def advice(
-        self, code: str, message: str, advice: str, count: int, ns: float, evidence: list[Evidence]
-    ) -> Advice:
-        """A suggestion; `ns`: the time it can save."""
-        return Advice(code, message, advice, count, float(ns) / 1000, float(ns) / self.length_ns, evidence)
+        return ranked_evidence(keys, group.reshape(-1), times_ns)
 
 
-def without(intervals: Intervals, removed: Intervals) -> Intervals:
-    """The times of intervals that are in none of the removed ones; both are unions."""
-    intervals, removed = ((start[end > start], end[end > start]) for start, end in (intervals, removed))
-    (start, end), (removed_start, removed_end) = intervals, removed
-    # what is left begins where an interval begins or a removed one ends, and ends at the next end or removed start
-    begins = np.concatenate([start, removed_end])
-    stops = np.concatenate([end, removed_start])
-    begins = np.unique(begins[_inside(intervals, begins) & ~_inside(removed, begins)])
-    stops = np.unique(stops[_up_to(intervals, stops) & ~_up_to(removed, stops)])
-    return begins, stops
-
-
-def _inside(intervals: Intervals, times: IntArray) -> BoolArray:
-    """Whether each time is in an interval, whose start counts and whose end does not."""
-    place = np.searchsorted(intervals[0], times, side="right") - 1
-    return (place >= 0) & (times < np.append(intervals[1], 0)[place])
-
-
-def _up_to(intervals: Intervals, times: IntArray) -> BoolArray:
-    """Whether each time is in an interval, whose end counts and whose start does not."""
-    place = np.searchsorted(intervals[0], times, side="left") - 1
-    return (place >= 0) & (times <= np.append(intervals[1], 0)[place])
-
-
-def _ranked(keys: list[tuple[str, str]], group: IntArray, times_ns: IntArray) -> list[Evidence]:
+def ranked_evidence(keys: list[tuple[str, str]], group: IntArray, times_ns: IntArray) -> list[Evidence]:
     """Sums by key (name and location) as evidence; `group`: for each time the number of its key."""
     counts = np.bincount(group, minlength=len(keys)).tolist()
     totals = np.bincount(group, weights=times_ns, minlength=len(keys)).tolist()

@@ -18,7 +18,7 @@ from ..call_paths import STACK_DEPTH
 from ..frames import MODULE_PREFIX
 from ..steps import steps_of
 from ..trace import Trace
-from ..tree import innermost, sum_by, thread_slices
+from ..tree import innermost, nearest, sum_by, thread_slices
 from .figures import figures
 from .recording import Recording, as_results
 
@@ -215,12 +215,14 @@ def modules_of(trace: Trace) -> tuple[IntArray, list[str]]:
     if len(calls):
         texts, parent = _module_paths(trace, calls)
         ids = np.array([paths.setdefault(text, len(paths)) for text in texts], np.int64)
+        place: IntArray = np.full(len(calls), -1, np.int64)  # of a call among those of its thread
         for first, last in thread_slices(trace.thread):
             here = np.flatnonzero(frames.thread[calls] == trace.thread[first])
             if not len(here):
                 continue
             up = parent[here]
-            up = np.where(up < 0, -1, np.searchsorted(here, np.maximum(up, 0)))
+            place[here] = np.arange(len(here))
+            up = np.where((up >= 0) & (frames.thread[calls[up]] == trace.thread[first]), place[up], -1)
             around = innermost(
                 frames.start_ns[calls[here]], frames.end_ns[calls[here]], up, trace.start_ns[first:last]
             )
@@ -232,11 +234,7 @@ def _module_paths(trace: Trace, calls: IntArray) -> tuple[list[str], IntArray]:
     """The path of each module's call, and the index (among the calls) of the call that contains it; -1: none."""
     frames = trace.frames
     parent = frames.parent[calls]
-    while True:  # up through functions to the next call of a module
-        plain = (parent >= 0) & (frames.module[np.maximum(parent, 0)] < 0)
-        if not plain.any():
-            break
-        parent = np.where(plain, frames.parent[np.maximum(parent, 0)], parent)
+    parent = np.where(parent >= 0, nearest(frames.parent, frames.module >= 0)[np.maximum(parent, 0)], -1)
     above = np.where(parent < 0, -1, np.searchsorted(calls, np.maximum(parent, 0)))
     texts: list[str] = []
     for name, up in zip(frames.name[calls].tolist(), above.tolist()):

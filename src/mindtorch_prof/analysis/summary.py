@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from ..text_escaping import terminal_text
 from ..text_tables import TextColumn, layout
 from ..trace import NODE, OP
 from .columns import formatted
@@ -480,7 +481,7 @@ def summary_text(data: Summary, *, markdown: bool = False, width: int | None = P
     lines += [f"{bullet}{text}" for text in wrong] or [f"{bullet}nothing found"]
     health = "; ".join(f"{finding['message']}" for finding in data["health"][:4]) or "complete"
     lines += ["", f"Health: {health}"]
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(terminal_text, lines)) + "\n"
 
 
 def _left_out(synthetic: int) -> str:

@@ -16,11 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from ..text_escaping import csv_cell, json_output, markdown_cell, terminal_text
 from ..text_tables import TextColumn, emphasized, layout, screen_width, wrapped
 
 if TYPE_CHECKING:
+    from ..analysis.graph_capture import CaptureMatch
     from ..load.open_trace import Loaded
     from ..rewrite.raw_events import Progress
+    from ..trace import Trace
 
 FORMATS = ("table", "md", "json", "csv")
 _HINT = "--wide shows all columns, --format json has them"
@@ -81,6 +84,16 @@ def add_output(
         add_wide(parser)
 
 
+def add_capture(parser: argparse.ArgumentParser) -> None:
+    """Declare `--capture`, which `with_capture` obeys."""
+    parser.add_argument(
+        "--capture",
+        metavar="FILE",
+        help="a trace of the capture of the graphs that this trace replays, or of the program without graphs: "
+        "the kernels of replays are charged to its ops",
+    )
+
+
 def add_keep_metadata(parser: argparse.ArgumentParser) -> None:
     """Declare `--keep-metadata`, for commands that write files."""
     parser.add_argument(
@@ -136,11 +149,11 @@ def trace_files(paths: Sequence[str]) -> list[str]:
 
     for path in paths:
         if not os.path.exists(path):
-            raise CommandError(plain(f"{path}: No such file or directory"))
+            raise CommandError(terminal_text(f"{path}: No such file or directory"))
     try:
         return formats.trace_paths(paths)
     except ValueError as error:
-        raise CommandError(plain(" ".join(str(error).split()))) from error
+        raise CommandError(terminal_text(" ".join(str(error).split()))) from error
 
 
 def open_trace(path: str, options: argparse.Namespace) -> Loaded:
@@ -156,6 +169,17 @@ def open_trace(path: str, options: argparse.Namespace) -> Loaded:
         raise CommandError(_sentence(path, error.strerror or error)) from error
     except ValueError as error:
         raise CommandError(_sentence(path, error)) from error
+
+
+def with_capture(loaded: Loaded, options: argparse.Namespace) -> tuple[Trace, CaptureMatch | None]:
+    """A trace with the ops of `--capture`, and how these match; without that option the trace itself."""
+    if not options.capture:
+        return loaded.trace, None
+    from ..analysis.graph_capture import apply_match, match_capture
+
+    capture = open_trace(options.capture, options).trace
+    match = match_capture(loaded.trace, capture)
+    return apply_match(loaded.trace, capture, match), match
 
 
 def without_environment(loaded: Loaded, options: argparse.Namespace) -> Loaded:
@@ -243,7 +267,7 @@ def print_rows(
     about: Mapping[str, object] | None = None,
     units: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
-    note: str = "",
+    note: str | Sequence[str] = "",
     names: Sequence[str] | None = None,
     least_important: Sequence[str] = (),
     hint: str = _HINT,
@@ -251,7 +275,7 @@ def print_rows(
     """Print rows in a format.
 
     keys: the columns and their order (those of the first row); top: number of rows (0: all); about: further keys of the JSON object;
-    units, titles: of keys that are not in `analysis.columns`, or instead of those; note: a line below a table.
+    units, titles: of keys that are not in `analysis.columns`, or instead of those; note: a line or lines below a table.
 
     On a terminal that is too narrow, columns are left out: first those of `least_important` in this order, then the rightmost ones.
     names: the keys that are never left out and that shrink last (the column that is called name or the like, else the first texts).
@@ -264,13 +288,14 @@ def print_rows(
     elif format == "csv":
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(wanted)
+        writer.writerow(map(csv_cell, wanted))
         writer.writerows([[_cell(row.get(key)) for key in wanted] for row in shown])
         sys.stdout.write(out.getvalue())
     else:
         _print_texts(shown, wanted, format, units or {}, titles or {}, names, least_important, hint)
-        if note:
-            say(f"\n{note}")
+        for number, line in enumerate([note] if isinstance(note, str) else note):
+            if line:
+                say(line if number else f"\n{line}")
 
 
 def print_json(value: object) -> None:
@@ -284,7 +309,7 @@ def print_json(value: object) -> None:
         import json
 
         text = json.dumps(value, indent=2, default=_default)
-    print(text)
+    print(json_output(text))
 
 
 def _default(value: object) -> object:
@@ -292,14 +317,10 @@ def _default(value: object) -> object:
 
 
 def _cell(value: object) -> object:
-    """A value for a CSV file: lists as text; a quote before text that a spreadsheet would take for a formula."""
+    """A value for a CSV file: lists as text, texts escaped."""
     if isinstance(value, (list, tuple)):
         value = ";".join(map(str, value)) if all(isinstance(v, str) for v in value) else str(list(value))
-    if isinstance(value, str):
-        value = value.encode("utf-8", "backslashreplace").decode()
-        if value[:1] in {"=", "+", "@"}:
-            return "'" + value
-    return "" if value is None else value
+    return csv_cell(value) if isinstance(value, str) else "" if value is None else value
 
 
 def _print_texts(
@@ -320,10 +341,12 @@ def _print_texts(
         key: _is_number_column(unit[key], [row.get(key) for row in rows], key in (names or ()))
         for key in keys
     }
-    cells = [[plain(formatted(row.get(key), unit[key])) for key in keys] for row in rows]
+    cells = [[formatted(row.get(key), unit[key]) for key in keys] for row in rows]
     if format == "md":
         print_markdown(head, cells, [numbers[key] for key in keys])
         return
+    cells = [[terminal_text(cell) for cell in row] for row in cells]
+    head = [terminal_text(title) for title in head]
     name_keys = names if names is not None else _name_keys(keys, numbers)
     order = [*least_important, *(key for key in _LEAST_IMPORTANT if key not in least_important)]
     columns = [
@@ -376,28 +399,16 @@ def print_columns(columns: Sequence[TextColumn], hint: str = _HINT) -> None:
 
 
 def say(text: str, *, file: TextIO | None = None) -> None:
-    """Print sentences: control characters in them are escaped, and lines that are wider than the terminal are broken between words."""
-    print(wrapped(plain(text, lines=True), screen_width()), file=file)
+    """Print a sentence, after blank lines if it begins with line ends: names in it are escaped, and it is broken between words where it is
+    wider than the terminal."""
+    sentence = text.lstrip("\n")
+    before = "\n" * (len(text) - len(sentence))
+    print(before + wrapped(terminal_text(sentence), screen_width()), file=file)
 
 
 def print_markdown(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
     """Print a table in GitHub's Markdown."""
-    print("| " + " | ".join(map(_markdown, head)) + " |")
+    print("| " + " | ".join(map(markdown_cell, head)) + " |")
     print("|" + "|".join(" ---: " if r else " --- " for r in right) + "|")
     for row in cells:
-        print("| " + " | ".join(map(_markdown, row)) + " |")
-
-
-def _markdown(text: str) -> str:
-    inner = text.lstrip(" ")
-    indent = "\u00a0" * (len(text) - len(inner))  # of trees: Markdown would drop plain spaces
-    return indent + inner.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-
-
-_CONTROLS = {i: f"\\x{i:02x}" for i in [*range(32), *range(127, 160)]}
-_LINES = {i: text for i, text in _CONTROLS.items() if i != ord("\n")}
-
-
-def plain(text: str, *, lines: bool = False) -> str:
-    """Text with control characters escaped, so that names in a trace cannot control the terminal; `lines` keeps line ends."""
-    return text.translate(_LINES if lines else _CONTROLS).encode("utf-8", "backslashreplace").decode()
+        print("| " + " | ".join(map(markdown_cell, row)) + " |")

@@ -73,7 +73,8 @@ def _flat(place: Place) -> dict[str, object]:
 def _print_text(
     comparison: TreeDiff, places: Sequence[Place], shown: Sequence[Place], options: argparse.Namespace
 ) -> None:
-    say(f"A: {options.a}\nB: {options.b}")
+    say(f"A: {options.a}")
+    say(f"B: {options.b}")
     steps = comparison.steps
     say(f"per step: {steps[0]} steps in A, {steps[1]} in B" if comparison.per == "step" else "per run")
     totals = [("device", comparison.device), ("host", comparison.host)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 
 
@@ -17,6 +18,23 @@ def names(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         return parts
 
     return read
+
+
+def path_to_write(text: str) -> str:
+    """A file to write; - is standard output."""
+    return "/dev/stdout" if text == "-" else text
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+
+
+def memory_size(text: str) -> int:
+    """A number of bytes: 500MB, 2G, 1000000."""
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " ")) if match else 0
+    if not 0 < size < 1 << 62:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size; expected something like 500MB or 2GB")
+    return size
 
 
 def share(text: str) -> float:

@@ -2,11 +2,12 @@
 
 On the host: data loading, loops over the rows of a tensor, optimizers that
 update parameters one by one, gradients filled with zeros, biases before batch
-norms, thousands of tiny ops. On a device: exposed communication, conversions
-between memory layouts, matrix products that do not use tensor cores, kernels
-worth fusing, copies from memory that is not pinned; and its idle time by what
-the host did: waiting for the device, launching, or something else. Ranked by
-the time at stake. The exit code is 1 if there are suggestions.
+norms, thousands of tiny ops. On a device: its idle time by cause, exposed
+communication and copies, conversions between memory layouts, matrix products
+that do not use tensor cores, kernels worth fusing, kernels far from the
+device's peak. Ranked by the time at stake: no time counts twice, and work that
+is not on the critical path of the step counts for nothing. The exit code is 1
+if there are suggestions.
 
 example:
   mindtorch-prof advise trace.json.gz
@@ -40,6 +41,7 @@ _UNITS = {"share": "share", "at_stake_us": "us", "count": "count"}
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `advise`."""
     _common.add_file(parser)
+    _common.add_capture(parser)
     _common.add_output(parser, ("table", "md", "json"), top=0)
     parser.add_argument(
         "--min-share",
@@ -52,21 +54,29 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the suggestions; the exit code is 1 if there are any."""
-    from ..analysis.advice import advise
+    from ..analysis.advice import review
 
-    loaded = _common.open_trace(options.file, options)
+    trace, match = _common.with_capture(_common.open_trace(options.file, options), options)
     with _common.phase("looking for advice"):
-        suggestions = advise(loaded, options.min_share)
+        found = review(trace, options.min_share)
+    suggestions = found.suggestions
     shown = suggestions[: options.top or None]
     if options.format == "table":
         for advice in shown:
             _print(advice)
         print(_summary(len(suggestions)))
+        for note in (*found.notes, *([match.sentence()] if match is not None else [])):
+            _common.say(f"note: {note}")
     else:
         rows = [advice.to_dict() for advice in shown]
-        keys = [*_KEYS, "evidence"] if options.format == "json" else _KEYS
+        keys = [*_KEYS, "step_us", "step_without_us", "evidence"] if options.format == "json" else _KEYS
         _common.print_rows(
-            rows, options.format, keys=keys, about={"file": options.file}, titles=_TITLES, units=_UNITS
+            rows,
+            options.format,
+            keys=keys,
+            about={"file": options.file, "notes": found.notes},
+            titles=_TITLES,
+            units=_UNITS,
         )
     return 1 if suggestions else 0
 
@@ -76,6 +86,9 @@ def _print(advice: Advice) -> None:
 
     time = formatted(advice.at_stake_us, "us")
     _common.say(f"up to {advice.share:.0%} ({time}): {advice.message} [{advice.code}]")
+    if advice.step_us is not None and advice.step_without_us is not None:
+        before, after = formatted(advice.step_us, "us"), formatted(advice.step_without_us, "us")
+        _common.say(f"  critical path of the step: {before}, without it {after}")
     _common.say(f"  next step: {advice.advice}")
     for row in advice.evidence:
         where = f"  {row['where']}" if row["where"] else ""

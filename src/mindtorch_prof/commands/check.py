@@ -22,13 +22,13 @@ from collections.abc import Sequence
 from ..analysis.baseline import Baseline, is_baseline, make_baseline, read_baseline, write_baseline
 from ..analysis.check import COUNTED, DEFAULT, FAIL, METRICS, CheckReport, Finding, check
 from ..analysis.repeats import BY, TIMES
+from ..text_escaping import terminal_text, workflow_message, workflow_property
 from ._common import (
     CommandError,
     add_file,
     add_output,
     open_trace,
     phase,
-    plain,
     print_rows,
     say,
     trace_files,
@@ -125,14 +125,16 @@ def run(options: argparse.Namespace) -> int:
             _print_report(report, now, base, options)
             code = 0 if report else 1
     except ValueError as error:
-        raise CommandError(plain(str(error))) from error
+        raise CommandError(terminal_text(str(error))) from error
     if options.write_baseline:
         with writing(options.write_baseline):
             write_baseline(now, options.write_baseline)
         if options.format not in ("json", "csv") or base is None:
             files = "file" if now.runs == 1 else "files"
             per = f"{now.steps} steps" if now.per == "step" else "whole runs"
-            print(f"{plain(options.write_baseline)}: {len(now.rows):,} rows of {now.runs} {files}, {per}")
+            print(
+                f"{terminal_text(options.write_baseline)}: {len(now.rows):,} rows of {now.runs} {files}, {per}"
+            )
     return code
 
 
@@ -141,12 +143,12 @@ def _open_baseline(paths: Sequence[str], options: argparse.Namespace) -> Baselin
         try:
             return read_baseline(paths[0])
         except (OSError, ValueError) as error:
-            raise CommandError(plain(str(error))) from error
+            raise CommandError(terminal_text(str(error))) from error
     recordings = [open_trace(path, options) for path in trace_files(paths)]
     try:
         return make_baseline(recordings, options.by or ("op",), source=paths[0])
     except ValueError as error:
-        raise CommandError(plain(str(error))) from error
+        raise CommandError(terminal_text(str(error))) from error
 
 
 def _tolerance(options: Sequence[str]) -> dict[str, float]:
@@ -265,17 +267,9 @@ def github_annotations(report: CheckReport, file: str, top: int = 0) -> list[str
     """Failures as GitHub Actions annotations."""
     failures = report.failures[:top] if top else report.failures
     return [
-        f"::error title={_escaped_property(f'{f.metric} above the baseline')}::{_escaped_message(f'{file}: {f.sentence()}')}"
+        f"::error title={workflow_property(f'{f.metric} above the baseline')}::{workflow_message(f'{file}: {f.sentence()}')}"
         for f in failures
     ]
-
-
-def _escaped_message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escaped_property(text: str) -> str:
-    return _escaped_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _write_junit(report: CheckReport, options: argparse.Namespace) -> None:
@@ -293,12 +287,14 @@ def _write_junit(report: CheckReport, options: argparse.Namespace) -> None:
         errors="0",
     )
     for metric in cases:
-        case = ET.SubElement(suite, "testcase", classname=plain(options.files[0]), name=metric)
+        case = ET.SubElement(suite, "testcase", classname=terminal_text(options.files[0]), name=metric)
         failed = [f for f in report.failures if f.metric == metric]
         if metric in report.skipped:
             ET.SubElement(case, "skipped", message=report.skipped[metric])
         elif failed:
-            failure = ET.SubElement(case, "failure", message=plain(failed[0].sentence()), type="regression")
-            failure.text = "\n".join(plain(f.sentence()) for f in failed)
+            failure = ET.SubElement(
+                case, "failure", message=terminal_text(failed[0].sentence()), type="regression"
+            )
+            failure.text = "\n".join(terminal_text(f.sentence()) for f in failed)
     with open_for_export(options.junit) as out:
         out.write(ET.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n")

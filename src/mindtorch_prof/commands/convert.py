@@ -16,8 +16,10 @@ import os
 import sys
 
 from ..export.exporters import EXPORTERS, ExportOptions
+from ..files import is_standard_output
 from . import _common
 from ._common import CommandError
+from ._options import path_to_write
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +29,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        type=path_to_write,
         metavar="OUT",
         help="the file to write, - for standard output (the name of FILE with the suffix of the format)",
     )
@@ -43,8 +46,6 @@ def run(options: argparse.Namespace) -> int:
     """Write the file."""
     loaded = _common.without_environment(_common.open_trace(options.file, options), options)
     target = options.output or _stem(options.file) + EXPORTERS[options.to].suffix
-    if target == "-":
-        target = "/dev/stdout"
     if os.path.exists(target) and os.path.exists(options.file) and os.path.samefile(target, options.file):
         raise CommandError(f"{target}: is the input file; expected another name for -o")
     wanted = ExportOptions(table=options.table, name=os.path.basename(options.file))
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             EXPORTERS[options.to].write(loaded, target, wanted)
         except ImportError as error:
             raise CommandError(str(error)) from error
-    if target != "/dev/stdout":
+    if not is_standard_output(target):
         print(f"{target}: {os.path.getsize(target):,} bytes", file=sys.stderr)
     return 0
 

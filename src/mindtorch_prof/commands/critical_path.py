@@ -19,7 +19,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..number_formats import format_time
+from ..text_escaping import terminal_text
 from ._common import CommandError, add_file, add_output, open_trace, print_json, print_rows, say, writing
+from ._options import path_to_write
 
 if TYPE_CHECKING:
     from ..analysis.critical_path import CriticalPath
@@ -69,7 +71,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="also show how long the step would take if this op, annotation or kernel took no time; may be repeated",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write the trace with the path marked (.json or .json.gz)"
+        "-o",
+        "--output",
+        type=path_to_write,
+        metavar="FILE",
+        help="write the trace with the path marked (.json or .json.gz)",
     )
     parser.add_argument(
         "--segments", action="store_true", help="list the stretches of the path in order, not the ops"
@@ -92,8 +98,11 @@ def run(options: argparse.Namespace) -> int:
     if options.output:
         from ..rewrite.critical_overlay import write_overlay
 
-        with writing(options.output):
-            write_overlay(options.file, loaded, path, options.output)
+        try:
+            with writing(options.output):
+                write_overlay(options.file, loaded, path, options.output)
+        except ValueError as error:
+            raise CommandError(terminal_text(str(error))) from error
     top = options.top or None
     if options.segments:
         rows = [vars(segment) for segment in path.segments[:top]]

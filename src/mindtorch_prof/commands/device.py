@@ -17,6 +17,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..text_escaping import terminal_text
 from . import _common
 
 if TYPE_CHECKING:
@@ -71,11 +72,7 @@ _UNITS = {
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `device`."""
     _common.add_file(parser)
-    parser.add_argument(
-        "--capture",
-        metavar="FILE",
-        help="a trace of the capture of the graphs that this trace replays, or of the program without graphs",
-    )
+    _common.add_capture(parser)
     _common.add_output(parser, top=10)
 
 
@@ -84,15 +81,9 @@ def run(options: argparse.Namespace) -> int:
     from ..analysis.device_answer import device_rows
     from ..analysis.device_breakdown import device_breakdown
     from ..analysis.device_kernels import device_kernels
-    from ..analysis.graph_capture import apply_match, match_capture
     from ..analysis.idle_causes import idle_causes
 
-    trace = _common.open_trace(options.file, options).trace
-    match = None
-    if options.capture:
-        capture = _common.open_trace(options.capture, options).trace
-        match = match_capture(trace, capture)
-        trace = apply_match(trace, capture, match)
+    trace, match = _common.with_capture(_common.open_trace(options.file, options), options)
     devices = device_breakdown(trace)
     if options.format == "csv":
         _print_csv(devices)
@@ -116,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     for each in parts:
         _print_device(trace, *each, options)
     if match is not None:
-        print(f"\n{_common.plain(match.sentence())}")
+        print(f"\n{terminal_text(match.sentence())}")
     return 0
 
 
@@ -200,7 +191,7 @@ def _model(trace: Trace, number: int) -> str:
     """The device's name in the file, in brackets."""
     for each in trace.settings.device_properties:
         if isinstance(each, dict) and each.get("id") == number and each.get("name"):
-            return f" ({_common.plain(str(each['name']))})"
+            return f" ({terminal_text(str(each['name']))})"
     return ""
 
 

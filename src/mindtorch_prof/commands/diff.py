@@ -163,7 +163,8 @@ def about(comparison: Diff, options: argparse.Namespace) -> dict[str, object]:
 
 
 def _print_text(comparison: Diff, rows: Sequence[Row], options: argparse.Namespace) -> None:
-    say(f"A: {options.a}\nB: {options.b}")
+    say(f"A: {options.a}")
+    say(f"B: {options.b}")
     for line in summary(comparison):
         say(line)
     print()

@@ -22,8 +22,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..number_formats import format_time
-from ._common import CommandError, add_output, plain, print_json, print_rows, progress, say, writing
-from ._options import share
+from ..text_escaping import terminal_text
+from ._common import CommandError, add_output, print_json, print_rows, progress, say, writing
+from ._options import path_to_write, share
 
 if TYPE_CHECKING:
     from ..fleet.report import FleetReport, Row
@@ -85,7 +86,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `fleet`."""
     add_files(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="also write the page of the job: one HTML file"
+        "-o",
+        "--output",
+        type=path_to_write,
+        metavar="FILE",
+        help="also write the page of the job: one HTML file",
     )
     parser.add_argument(
         "--fail-on",
@@ -135,13 +140,13 @@ def read_job(options: argparse.Namespace) -> FleetReport:
                 progress=bar,
             )
         except DaskError as error:
-            raise CommandError(plain(str(error))) from error
+            raise CommandError(terminal_text(str(error))) from error
     if not len(report.job):
         reasons = [f"{each.file}: {each.reason}" for each in report.missing[:3]]
         more = "" if len(report.missing) <= 3 else f" (and {len(report.missing) - 3} more)"
         alone = len(report.missing) == 1
         raise CommandError(
-            plain(
+            terminal_text(
                 reasons[0] if alone else f"no trace could be read: {'; '.join(reasons) or 'no files'}{more}"
             )
         )

@@ -15,12 +15,12 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from ..text_escaping import terminal_text
 from ._common import (
     CommandError,
     add_file,
     add_keep_metadata,
     add_wide,
-    plain,
     print_json,
     print_rows,
     progress,
@@ -29,6 +29,7 @@ from ._common import (
     trace_files,
     writing,
 )
+from ._options import path_to_write
 
 if TYPE_CHECKING:
     from ..rewrite.merge import Merged
@@ -40,6 +41,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        type=path_to_write,
         required=True,
         metavar="OUT",
         help="the file to write; a name that ends in .gz is compressed",
@@ -73,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
                 progress=bar,
             )
     except ValueError as error:
-        raise CommandError(plain(str(error))) from error
+        raise CommandError(terminal_text(str(error))) from error
     _print_result(merged, options.format)
     return 0
 

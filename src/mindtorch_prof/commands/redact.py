@@ -15,7 +15,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from ._common import CommandError, phase, plain, print_json, say, trace_files, writing
+from ..text_escaping import terminal_text
+from ._common import CommandError, phase, print_json, say, trace_files, writing
+from ._options import path_to_write
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +30,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        type=path_to_write,
         metavar="OUT",
         help="the file to write (FILE itself); a name that ends in .gz is compressed",
     )
@@ -51,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             with writing(options.output or path), phase(f"redacting {os.path.basename(path)}"):
                 results.append(redact_file(path, options.output))
         except ValueError as error:
-            raise CommandError(plain(str(error))) from error
+            raise CommandError(terminal_text(str(error))) from error
     if options.format == "json":
         print_json(
             {

@@ -25,6 +25,7 @@ from ._common import (
     without_environment,
     writing,
 )
+from ._options import path_to_write
 
 _OUTPUT = "report.html"
 
@@ -34,7 +35,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "trace")
     add_file(parser, "other", nargs="?", help="a second trace to compare with the first")
     parser.add_argument(
-        "-o", "--output", default=_OUTPUT, metavar="FILE", help=f"the file to write ({_OUTPUT})"
+        "-o",
+        "--output",
+        type=path_to_write,
+        default=_OUTPUT,
+        metavar="FILE",
+        help=f"the file to write ({_OUTPUT})",
     )
     parser.add_argument(
         "--max-events",

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from ..text_escaping import terminal_text
 from . import _common
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show also ops whose kernels all belong to ops inside them (aten::linear around aten::addmm); json and csv have them anyway",
     )
+    _common.add_capture(parser)
     _common.add_output(parser)
     parser.add_argument(
         "--top",
@@ -85,8 +87,9 @@ def run(options: argparse.Namespace) -> int:
         try:
             peaks = read_peaks(options.peaks)
         except ValueError as error:
-            raise _common.CommandError(_common.plain(str(error))) from error
-    result = roofline(_common.open_trace(options.file, options), peaks)
+            raise _common.CommandError(terminal_text(str(error))) from error
+    trace, match = _common.with_capture(_common.open_trace(options.file, options), options)
+    result = roofline(trace, peaks)
     if options.format in ("json", "csv"):
         document = result.to_dict()
         rows = [row.to_dict() for row in result.rows]
@@ -95,6 +98,8 @@ def run(options: argparse.Namespace) -> int:
         _common.print_rows(rows, options.format, keys=keys, top=options.top or 0, about=about)
         return 0
     _print(result, options)
+    if match is not None:
+        _common.say(match.sentence())
     return 0
 
 

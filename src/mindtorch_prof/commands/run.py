@@ -26,8 +26,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from ..files import is_standard_output
+from ..text_escaping import terminal_text
 from . import _common, show
 from ._common import CommandError
+from ._options import path_to_write
 
 if TYPE_CHECKING:
     from ..live.program import Program
@@ -96,6 +99,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        type=path_to_write,
         metavar="FILE",
         help="trace file to write (PROGRAM.pt.trace.json; .gz compresses); with several recordings, one numbered file each",
     )
@@ -156,6 +160,8 @@ def output_path(options: argparse.Namespace, program: Program) -> str:
     """The trace file to write, with the rank of this process in its name if it has one."""
     from ..live.ranks import rank_from_environment, with_rank
 
+    if options.output and is_standard_output(options.output):
+        raise CommandError("-o: the program itself writes to standard output; expected the name of a file")
     path = os.path.abspath(options.output or f"{program.name}.pt.trace.json")
     rank = rank_from_environment()
     if rank is None and options.rank_from_env:
@@ -289,7 +295,8 @@ class _TraceWriter:
                 show.print_table(recording._listed, options)
             else:
                 column = "self_device_time_total" if outcome.last.use_device else "self_cpu_time_total"
-                print(recording.key_averages().table(sort_by=column, row_limit=options.top))
+                table = recording.key_averages().table(sort_by=column, row_limit=options.top)
+                print(terminal_text(table, lines=True))
             sys.stdout.flush()
         except BrokenPipeError:
             pass

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from ..text_escaping import terminal_text
 from ..text_tables import screen_width
 from . import _common
 from ._common import CommandError
@@ -100,7 +101,7 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
         width = screen_width()
         lines = text.splitlines()
         if width is None or max(map(len, lines), default=0) <= width:
-            print(_common.plain(text, lines=True), end="")
+            print(text, end="")
             return
         totals = lines[max((i for i, line in enumerate(lines) if line.startswith("---")), default=-1) + 1 :]
     from ..analysis.conditions import WhereError
@@ -125,7 +126,7 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
         options.format,
         keys=list(sheet),
         about={"file": getattr(options, "file", None), "rows_in_all": sheet.n_rows, "health": health},
-        note="\n".join(totals) if totals else f"Incomplete: {health}" if health else "",
+        note=totals or (f"Incomplete: {health}" if health else ""),
         least_important=_least_important(list(sheet), sort_by, options),
         **({"hint": options.hint} if hasattr(options, "hint") else {}),
     )
@@ -171,6 +172,9 @@ def torch_table(results: Results, keys: list[str], sort_by: str | None, top: int
                 raise CommandError(f"cannot group by {key!r}; expected stack:N with N of 1 or more")
             depth = int(number or STACK_DEPTH)
     averages = results.key_averages(any(key.startswith("shape") for key in keys), depth)
+    for row in averages:
+        row.key, row.overload_name = terminal_text(row.key or ""), terminal_text(row.overload_name or "")
+        row.stack = [terminal_text(frame) for frame in row.stack or ()]
     return averages.table(sort_by=sort_by, row_limit=top or -1)
 
 

@@ -15,15 +15,14 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import sys
 from typing import TYPE_CHECKING
 
 from ..number_formats import format_time
+from ..text_escaping import terminal_text
 from ._common import (
     CommandError,
     add_file,
     add_keep_metadata,
-    plain,
     print_json,
     progress,
     say,
@@ -31,7 +30,7 @@ from ._common import (
     trace_file,
     writing,
 )
-from ._options import number
+from ._options import number, path_to_write
 
 if TYPE_CHECKING:
     from ..rewrite.slice import Sliced
@@ -45,6 +44,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
+        type=path_to_write,
         required=True,
         metavar="OUT",
         help="the file to write; a name that ends in .gz is compressed",
@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
                 progress=bar,
             )
     except ValueError as error:
-        raise CommandError(plain(str(error))) from error
+        raise CommandError(terminal_text(str(error))) from error
     _print_result(result, options.format)
     return 0
 
@@ -157,15 +157,13 @@ def _print_result(result: Sliced, format: str) -> None:
     if (kept_low, kept_high) != (low, high):
         holds = f" (its events: {format_time(max(kept_low, 0))} to {format_time(max(kept_high, 0))})"
     cut = f", {result.clipped:,} clipped" if result.clipped else ""
-    out = sys.stderr if result.path in ("/dev/stdout", "/dev/fd/1") else sys.stdout
     say(
         f"{result.path}: {result.kept:,} of {result.events:,} events{cut}; "
         f"{format_time(max(low, 0))} to {format_time(max(high, 0))}{holds}; {size:,} bytes",
-        file=out,
     )
     for note in result.notes:
-        say(f"note: {note}", file=out)
-    say_left_out(result.left_out, file=out)
+        say(f"note: {note}")
+    say_left_out(result.left_out)
 
 
 def steps(text: str) -> tuple[tuple[int, int], ...]:

@@ -16,6 +16,7 @@ import sys
 
 from . import _common
 from ._common import CommandError
+from ._options import path_to_write
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +31,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--metric", choices=("cpu", "device"), default="cpu", help="which self time to use (cpu)"
     )
     parser.add_argument(
-        "-o", "--output", default="-", metavar="OUT", help="the file to write (standard output)"
+        "-o", "--output", type=path_to_write, metavar="OUT", help="the file to write (standard output)"
     )
 
 
@@ -47,12 +48,12 @@ def run(options: argparse.Namespace) -> int:
     assert by in FRAMES
     with _common.phase("aggregating"):
         stacks = folded(loaded, by=by, device=options.metric == "device")
-        text = "".join(f"{line} {value}\n" for line, value in stacks)
-    if options.output == "-":
-        sys.stdout.write(text)
+    if options.output is None:
+        for line, value in stacks:
+            sys.stdout.write(f"{line} {value}\n")
         return 0
     from ..files import open_for_export
 
     with _common.writing(options.output), open_for_export(options.output) as out:
-        out.write(text.encode("utf-8", "backslashreplace"))
+        out.writelines(f"{line} {value}\n".encode() for line, value in stacks)
     return 0

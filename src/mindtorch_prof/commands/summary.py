@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..text_tables import screen_width
+from ..text_tables import screen_width, wrapped
 from . import _common
 
 
@@ -50,5 +50,5 @@ def run(options: argparse.Namespace) -> int:
         markdown = options.format == "md"
         width = None if options.wide else screen_width() or PAGE
         page = summary_text(data, markdown=markdown, width=width)
-        print(_common.plain(page, lines=True), end="") if markdown else _common.say(page.rstrip("\n"))
+        print(page if markdown else wrapped(page, screen_width()), end="")
     return 0

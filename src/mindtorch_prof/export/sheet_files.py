@@ -8,6 +8,7 @@ import os
 
 from ..analysis.sheet import Sheet
 from ..files import open_for_export
+from ..text_escaping import csv_cell
 
 _CHUNK = 65_536  # rows that are turned into text at a time
 
@@ -17,7 +18,7 @@ def export_csv(sheet: Sheet, path: str | os.PathLike[str]) -> None:
     with open_for_export(path) as out:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(list(sheet))
+        writer.writerow(map(csv_cell, sheet))
         for first in range(0, sheet.n_rows, _CHUNK):
             part = sheet.take(slice(first, first + _CHUNK)).to_dict()
             writer.writerows(zip(*[[_cell(value) for value in values] for values in part.values()]))
@@ -38,5 +39,5 @@ def export_parquet(sheet: Sheet, path: str | os.PathLike[str]) -> None:
 
 def _cell(value: object) -> object:
     if isinstance(value, (list, tuple)):
-        return ";".join(value) if all(isinstance(item, str) for item in value) else str(list(value))
-    return "" if value is None else value
+        value = ";".join(value) if all(isinstance(item, str) for item in value) else str(list(value))
+    return csv_cell(value) if isinstance(value, str) else "" if value is None else value

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays import BoolArray, IntArray
 from ..files import open_for_export
+from ..text_escaping import folded_frame
 from ..trace import Trace
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ METRICS = (
     "self_privateuse1_time_total",
 )
 _FIELD = {name: "self_cpu_time_total" if "cpu" in name else "self_device_time_total" for name in METRICS}
-_SEPARATORS = str.maketrans(" ;\t\n\r", "_____")
 
 
 def checked(metric: str) -> str:
@@ -60,12 +60,7 @@ def export_trace_stacks(
 
 def folded_stack(stack: Iterable[str]) -> str:
     """A stack as `frame;frame;frame`, outermost first; `stack` is innermost first."""
-    return ";".join([plain_frame(frame) for frame in reversed(list(stack))])
-
-
-def plain_frame(frame: str) -> str:
-    """A frame without the characters that separate frames and values."""
-    return frame.translate(_SEPARATORS)
+    return ";".join([folded_frame(frame) for frame in reversed(list(stack))])
 
 
 def _write(lines: list[str], path: str | os.PathLike[str]) -> None:

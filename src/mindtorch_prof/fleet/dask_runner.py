@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .runners import Progress, Read, memory_to_read, worker_count
+from .runners import Progress, Read, in_processes, memory_to_read, worker_count
 from .sketch import Sketch, merge_all
 from .task import missing
 
@@ -22,12 +22,23 @@ if TYPE_CHECKING:
 
 _BRANCHES = 16  # sketches that one task merges
 _START_TIMEOUT = "30s"
-_POLL_S = 0.01
+_POLL_S, _RESULT_S = 0.01, 1.0  # between two looks at the cluster
 _NO_WORKER_S = 60.0  # after which a cluster without workers is given up
 
 
 class DaskError(Exception):
     """The cluster cannot be used: not installed, not reachable, or without this package. One sentence."""
+
+
+class WorkersLostError(DaskError):
+    """The cluster has lost its workers for good. A worker that dies while it starts is not started again."""
+
+    def __init__(self, sketches: list[Sketch], paths: list[str]) -> None:
+        super().__init__(
+            f"the cluster has had no worker for {_NO_WORKER_S:g} seconds; {len(paths)} files are not read"
+        )
+        self.sketches = sketches  # of the other files
+        self.paths = paths
 
 
 def on_dask(
@@ -39,8 +50,18 @@ def on_dask(
     workers: int | None = None,
 ) -> Sketch:
     """On the cluster of a scheduler's address; None: on a cluster of this machine that is started for it and closed afterwards."""
-    with _client(scheduler, paths, workers) as client:
-        return run_on(client, paths, read, progress)
+    try:
+        with _client(scheduler, paths, workers) as client:
+            return run_on(client, paths, read, progress)
+    except WorkersLostError as lost:
+        if scheduler is not None:
+            raise
+        done = len(paths) - len(lost.paths)
+
+        def further(count: int, _: int) -> object:
+            return None if progress is None else progress(done + count, len(paths))
+
+        return merge_all([*lost.sketches, in_processes(lost.paths, read, further, workers)])
 
 
 @contextlib.contextmanager
@@ -78,47 +99,87 @@ def run_on(client: Client, paths: Sequence[str], read: Read, progress: Progress 
     """On the cluster of a client."""
     # no names from arguments: a file may have changed since an earlier run
     leaves = {client.submit(read, path, pure=False): path for path in paths}
-    sketches: list[Sketch] = []
     merges: dict[Future, list[Future]] = {}
     waiting: list[Future] = []
+    sketches: list[Sketch] = []  # results that are here
+    unread = set(leaves)  # the leaves that are in none of them
+    workers = _Workers(client)
     try:
-        for done, future in enumerate(_completed(client, list(leaves)), 1):
+        for done, future in enumerate(_completed(list(leaves), workers), 1):
             if future.status == "finished":
                 waiting.append(future)
             else:
                 sketches.append(missing(leaves[future], _failure(future)))
+                unread.discard(future)
             if len(waiting) == _BRANCHES:
                 merges[client.submit(merged_bytes, waiting, pure=False)] = waiting
                 waiting = []
             if progress is not None:
                 progress(done, len(leaves))
-        sketches += [_single(leaf, leaves[leaf]) for leaf in waiting]
         for merge, parts in merges.items():
-            sketches += _merged(merge, parts, leaves)
-    except BaseException:
+            try:
+                sketches.append(Sketch.from_bytes(_result(merge, workers)))
+                unread.difference_update(parts)
+            except _NoWorkersError:
+                raise
+            except Exception:  # a worker with some of the parts died for good: they are asked for one by one
+                waiting += parts
+        for leaf in waiting:
+            sketches.append(_single(leaf, leaves[leaf], workers))
+            unread.discard(leaf)
+    except BaseException as error:
         with contextlib.suppress(Exception):  # the cluster may be what failed
             client.cancel(list(leaves) + list(merges), force=True)  # type: ignore[no-untyped-call]
+        if isinstance(error, _NoWorkersError):
+            lost = sorted(path for leaf, path in leaves.items() if leaf in unread)
+            raise WorkersLostError(sketches, lost) from None
         raise
     return merge_all(sketches)
 
 
-def _completed(client: Client, futures: list[Future]) -> Iterator[Future]:
-    """Futures as they are done. A cluster that has lost its workers for good is an error: it would be waited for without end."""
+class _NoWorkersError(Exception):
+    """There have been no workers for a while."""
+
+
+class _Workers:
+    """Whether a cluster has workers: without any, its tasks would be waited for without end."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._last_seen = time.monotonic()
+
+    def check(self) -> None:
+        """Call now and then while waiting."""
+        now = time.monotonic()
+        if now - self._last_seen > _NO_WORKER_S / 10 and self._client.scheduler_info(n_workers=1)["workers"]:
+            self._last_seen = now
+        if now - self._last_seen > _NO_WORKER_S:
+            raise _NoWorkersError
+
+
+def _completed(futures: list[Future], workers: _Workers) -> Iterator[Future]:
+    """Futures as they are done."""
     from distributed import as_completed
 
     completed = as_completed(futures)  # type: ignore[no-untyped-call]
-    last_worker = time.monotonic()
-    for left in range(len(futures), 0, -1):
+    for _ in futures:
         while not completed.has_ready():  # type: ignore[no-untyped-call]
             time.sleep(_POLL_S)
-            now = time.monotonic()
-            if now - last_worker > _NO_WORKER_S / 10 and client.scheduler_info(n_workers=1)["workers"]:
-                last_worker = now
-            if now - last_worker > _NO_WORKER_S:
-                raise DaskError(
-                    f"the cluster has had no worker for {_NO_WORKER_S:g} seconds; {left} files are not read"
-                )
+            workers.check()
         yield next(completed)
+
+
+def _result(future: Future, workers: _Workers) -> bytes:
+    """The bytes of a task. Those of a finished one may have been lost with its worker: it runs again."""
+    from distributed import TimeoutError as DaskTimeoutError
+
+    while True:
+        try:
+            return future.result(timeout=_RESULT_S)
+        except DaskTimeoutError:
+            if future.status == "error":  # the task's own
+                raise
+            workers.check()
 
 
 def merged_bytes(parts: Sequence[bytes]) -> bytes:
@@ -126,17 +187,11 @@ def merged_bytes(parts: Sequence[bytes]) -> bytes:
     return merge_all(map(Sketch.from_bytes, parts)).to_bytes()
 
 
-def _merged(merge: Future, parts: list[Future], leaves: dict[Future, str]) -> list[Sketch]:
-    """The answer of a branch. Where it failed, as a worker with some of its parts died for good, the parts one by one."""
+def _single(leaf: Future, path: str, workers: _Workers) -> Sketch:
     try:
-        return [Sketch.from_bytes(merge.result())]
-    except Exception:
-        return [_single(leaf, leaves[leaf]) for leaf in parts]
-
-
-def _single(leaf: Future, path: str) -> Sketch:
-    try:
-        return Sketch.from_bytes(leaf.result())
+        return Sketch.from_bytes(_result(leaf, workers))
+    except _NoWorkersError:
+        raise
     except Exception:
         return missing(path, _failure(leaf))
 
@@ -155,4 +210,4 @@ def _failure(future: Future) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-__all__ = ["DaskError", "merged_bytes", "on_dask", "run_on"]
+__all__ = ["DaskError", "WorkersLostError", "merged_bytes", "on_dask", "run_on"]

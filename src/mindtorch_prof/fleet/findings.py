@@ -15,7 +15,7 @@ from .clocks import Clocks
 from .collectives import Collectives, Waits
 from .evidence import MIN_STEPS, SUPERIORITY, superiority
 from .job import Job
-from .verdict import Tables, Verdict, find_straggler
+from .verdict import DEVICE, EXPLAINED, Tables, Verdict, find_straggler, no_verdict
 
 _BAD_STEP = 1.5  # times the median step
 _SPREADS = 6.0  # above the median, in robust standard deviations
@@ -37,6 +37,16 @@ class Finding:
     steps: tuple[int, ...] = ()  # numbers
 
 
+@dataclass(frozen=True)
+class SlowLink:
+    """Ranks between which the same message takes longer than between others."""
+
+    ranks: tuple[int, ...]  # places
+    collective: str  # a type
+    ratio: float  # of its transfers to those of the others
+    extra_us: float  # per step
+
+
 def findings(
     job: Job,
     table: Tables,
@@ -44,16 +54,18 @@ def findings(
     arrivals: Waits,
     clocks: Clocks,
     verdict: Verdict,
+    links: tuple[SlowLink, ...],
     threshold: float,
 ) -> tuple[Finding, ...]:
     """All findings, the most telling first."""
+    at_different_times = tuple(_at_different_times(job, table, clocks, verdict, threshold))
     parts = [
-        _at_different_times(job, table, clocks, verdict, threshold),
+        at_different_times,
         _bad_steps(job, table, collectives, arrivals),
-        _slow_links(job, collectives),
+        _slow_link_findings(job, collectives, links, verdict),
         _unbalanced(job, collectives),
         _bubbles(job, collectives, arrivals),
-        _all_alike(job, table, collectives, arrivals, verdict),
+        () if at_different_times else _all_alike(job, table, verdict),
     ]
     return tuple(finding for part in parts for finding in part)
 
@@ -119,16 +131,18 @@ def _bad_steps(job: Job, table: Tables, collectives: Collectives, arrivals: Wait
         yield Finding("bad_step", sentence, ranks, (number,))
 
 
-def _slow_links(job: Job, collectives: Collectives) -> Iterator[Finding]:
-    """Ranks between which the same message takes longer than between others."""
+def slow_links(job: Job, collectives: Collectives) -> tuple[SlowLink, ...]:
+    """Groups of ranks whose transfers are outliers among those of equal type, message and number of ranks; the slowest first."""
     if not len(collectives):
-        return
+        return ()
     members = _members(collectives)
     keys = np.stack([collectives.type, collectives.message, collectives.participants], axis=1)
     _, kind = np.unique(keys, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     transfer = collectives.transfer_ns.astype(float)
-    slow: dict[int, list[float]] = {}
+    slow: dict[
+        int, list[tuple[float, float]]
+    ] = {}  # by set of ranks: ratios, and times beyond the typical one
     for each in np.unique(kind[collectives.message >= 0]).tolist():
         rows = np.flatnonzero(kind == each)
         sets = np.unique(members[rows])
@@ -137,23 +151,52 @@ def _slow_links(job: Job, collectives: Collectives) -> Iterator[Finding]:
         medians = np.array([np.median(transfer[rows[members[rows] == one]]) for one in sets.tolist()])
         for place, one in enumerate(sets.tolist()):
             own, others = transfer[rows[members[rows] == one]], transfer[rows[members[rows] != one]]
-            ratio = float(medians[place] / max(np.median(np.delete(medians, place)), 1.0))
+            typical = float(np.median(np.delete(medians, place)))
+            ratio = float(medians[place] / max(typical, 1.0))
             clear = superiority(own, others) >= SUPERIORITY
             if clear and ratio >= (_SLOW_LINK if len(own) >= _FEW_TRANSFERS else _CLEARLY_SLOW):
-                slow.setdefault(one, []).append(ratio)
-    for one, ratios in sorted(slow.items(), key=lambda item: (-max(item[1]), item[0])):
+                slow.setdefault(one, []).append((ratio, float((own - typical).sum())))
+    links = []
+    n_steps = max(len(job.steps), 1)
+    for one, outliers in sorted(slow.items(), key=lambda item: (-max(item[1])[0], item[0])):
         row = int(np.flatnonzero(members == one)[0])
-        places = _ranks_of(collectives, row)
-        labels = ", ".join(_label(job, place) for place in places.tolist()[:8]) + (
-            " ..." if len(places) > 8 else ""
+        ratio, extra = float(np.median([ratio for ratio, _ in outliers])), sum(extra for _, extra in outliers)
+        kind_name = collectives.types[int(collectives.type[row])]
+        links.append(
+            SlowLink(tuple(_ranks_of(collectives, row).tolist()), kind_name, ratio, extra / n_steps / 1e3)
         )
-        hosts = sorted({job.ranks[place].host for place in places.tolist()} - {""})
+    return tuple(links)
+
+
+def without_slow_links(decision: Verdict, links: tuple[SlowLink, ...]) -> Verdict:
+    """The verdict, but nobody where the time that a slow link takes explains why its ranks come late."""
+    if decision.place is None or decision.where is not None:
+        return decision
+    extra = sum(link.extra_us for link in links if decision.place in link.ranks)
+    if extra < EXPLAINED * decision.late_us:
+        return decision
+    return no_verdict(
+        f"no rank holds the others up by itself: a slow link does, by {format_time(decision.late_us)} per step"
+        f" ({decision.share:.0%} of it)"
+    )
+
+
+def _slow_link_findings(
+    job: Job, collectives: Collectives, links: tuple[SlowLink, ...], verdict: Verdict
+) -> Iterator[Finding]:
+    for link in links:
+        if verdict.where == DEVICE and verdict.place in link.ranks:
+            continue  # what slows the device's kernels slows its transfers
+        labels = ", ".join(_label(job, place) for place in link.ranks[:8]) + (
+            " ..." if len(link.ranks) > 8 else ""
+        )
+        hosts = sorted({job.ranks[place].host for place in link.ranks} - {""})
         between = f" ({' and '.join(hosts)})" if 0 < len(hosts) <= 4 else ""
         yield Finding(
             "slow_link",
-            f"slow link between {labels}{between}: {collectives.types[int(collectives.type[row])]} takes"
-            f" {float(np.median(ratios)):.1f} times as long as the same between other ranks",
-            tuple(places.tolist()),
+            f"slow link between {labels}{between}: {link.collective} takes"
+            f" {link.ratio:.1f} times as long as the same between other ranks",
+            link.ranks,
         )
 
 
@@ -260,23 +303,23 @@ def skew_share(job: Job, collectives: Collectives, arrivals: Waits) -> float:
     return float(np.median(shares)) if shares else 0.0
 
 
-def _all_alike(
-    job: Job, table: Tables, collectives: Collectives, arrivals: Waits, verdict: Verdict
-) -> Iterator[Finding]:
+def _all_alike(job: Job, table: Tables, verdict: Verdict) -> Iterator[Finding]:
     """No straggler, and yet slow: all ranks communicate, or idle, for much of the step."""
     if verdict.place is not None or len(job) < 2 or not job.step_ns.size:
         return
-    exposed = float(np.median(exposed_share(job)))
-    skew = skew_share(job, collectives, arrivals)
-    if exposed >= _MANY and skew < exposed / 2:
+    total = np.maximum(job.step_ns.sum(axis=1), 1)
+    exposed, waits = exposed_share(job), table.wait_ns.sum(axis=1) / total
+    # a rank that comes early waits for the last one: that is skew, not transfer
+    transfer = float(np.median(np.maximum(exposed - waits, 0.0)))
+    if transfer >= _MANY:
         yield Finding(
             "all_slow_together",
-            f"all ranks together: communication is exposed for {exposed:.0%} of the step, and skew explains {skew:.0%} at most:"
-            " the transfers themselves take long",
+            f"all ranks together: communication is exposed for {float(np.median(exposed)):.0%} of the step,"
+            f" {transfer:.0%} without waiting for the last rank: the transfers themselves take long",
         )
     if job.has_device:
         idle = job.by_step([rank.device_column("idle_ns") for rank in job.with_steps]).sum(axis=1)
-        share = float(np.median(idle / np.maximum(job.step_ns.sum(axis=1), 1)))
+        share = float(np.median(idle / total))
         if share >= _MANY:
             yield Finding(
                 "all_slow_together",

@@ -332,7 +332,9 @@ def _device_times(
     cause = np.where(device.launch >= 0, device.launch, device.op)
     at = _segment_at(start, end, np.where(cause >= 0, trace.start_ns[cause], device.start_ns))
     rows = np.flatnonzero(device.works & (work_classes(device) == COMPUTATION) & (step >= 0))
-    group = step[rows] * n_phases + np.where(at[rows] >= 0, phase[at[rows]], 0)
+    within = at[rows] >= 0
+    group = step[rows] * n_phases
+    group[within] += phase[at[rows][within]]
     times = union_lengths(group, device.start_ns[rows], device.end_ns[rows], len(times))
     return times.reshape(len(steps), n_phases)
 

@@ -150,9 +150,12 @@ def rank_collectives(trace: Trace, tree: Tree) -> RankCollectives:
 
 
 def _device_step(trace: Trace) -> IntArray:
-    """By row of `trace.device` the number of the step that it was launched in; -1: none."""
+    """By row of `trace.device` the number of the step that it was launched in; -1: none, or before the recording."""
     numbers, step = steps_of_device_work(trace)
-    return np.where(step >= 0, np.array([*numbers, -1], np.int64)[step], -1)
+    cause = np.maximum(trace.device.launch, trace.device.op)
+    # ranks differ in how many kernels were under way when the recording began; where no launches are recorded, time must tell
+    known = (cause >= 0) | (not (cause >= 0).any())
+    return np.where((step >= 0) & known, np.array([*numbers, -1], np.int64)[step], -1)
 
 
 def _steps_at(trace: Trace, time: IntArray) -> IntArray:

@@ -11,7 +11,7 @@ from ..analysis.intervals import union_lengths
 from ..arrays import FloatArray, IntArray
 from .clocks import Clocks, clocks
 from .collectives import Collectives, Waits, bus_factor, match, waits
-from .findings import Finding, exposed_share, findings, skew_share
+from .findings import Finding, exposed_share, findings, skew_share, slow_links, without_slow_links
 from .histograms import Durations, merged
 from .job import Job, job_of
 from .same_job import job_facts, unrelated
@@ -345,8 +345,9 @@ def report_of(sketch: Sketch, threshold: float = THRESHOLD) -> FleetReport:
     if reason:
         decision = no_verdict(f"no verdict: the files are not ranks of one job: {reason}")
     else:
-        decision = verdict(job, compared, clock, threshold)
-        found = findings(job, compared, collectives, arrivals, clock, decision, threshold)
+        links = slow_links(job, collectives)
+        decision = without_slow_links(verdict(job, compared, clock, threshold), links)
+        found = findings(job, compared, collectives, arrivals, clock, decision, links, threshold)
     return FleetReport(
         sketch,
         job,

@@ -7,7 +7,7 @@ and is not moved by ranks that fight for a processor; on a device the first is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,21 +83,14 @@ class Tables:
 
     def steps(self, chosen: IntArray) -> Tables:
         """The same for some of the steps."""
-        return Tables(
-            self.places,
-            self.step_ns[:, chosen],
-            self.host_phases,
-            self.host[:, chosen],
-            self.cells,
-            self.cell_ns[:, chosen],
-            self.device_phases,
-            self.device[:, chosen],
-            self.kernels,
-            self.kernel_ns[:, chosen],
-            self.wait_ns[:, chosen],
-            self.units[:, chosen] if self.unit_is_step else self.units,
-            self.unit_is_step,
-        )
+        by_step = ["step_ns", "host", "cell_ns", "device", "kernel_ns", "wait_ns"]
+        by_step += ["units"] if self.unit_is_step else []
+        return replace(self, **{name: getattr(self, name)[:, chosen] for name in by_step})
+
+    def ranks(self, chosen: IntArray) -> Tables:
+        """The same for some of the ranks."""
+        by_rank = ("places", "step_ns", "host", "cell_ns", "device", "kernel_ns", "wait_ns", "units")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in by_rank})
 
 
 def tables(job: Job, collectives: Collectives, arrivals: Waits) -> Tables:
@@ -172,12 +165,28 @@ def _waits_by_step(job: Job, collectives: Collectives, arrivals: Waits, places: 
 
 
 def _waits_by_collective(collectives: Collectives, arrivals: Waits, places: IntArray) -> FloatArray:
-    """rank x collective, of the collectives in which all ranks take part."""
+    """rank x collective, of the collectives in which all ranks take part; those at the same time on hosts count as one."""
     if not len(collectives) or not len(places):
         return np.zeros((len(places), 0))
     whole = np.flatnonzero(collectives.participants == len(places))
-    rows = np.isin(collectives.collective, whole)
-    return arrivals.wait_ns[rows].reshape(len(whole), len(places)).T.astype(float)
+    rows = np.flatnonzero(np.isin(collectives.collective, whole))
+    wait = arrivals.wait_ns[rows].reshape(len(whole), len(places)).T.astype(float)
+    if not len(whole) or collectives.on_device[rows].any():
+        return wait
+    # on the host several may be under way, as the buckets of a backward pass: a rank is late for all of them once
+    begin = arrivals.arrival_ns[rows]
+    end = collectives.end_ns[rows] - (collectives.arrival_ns[rows] - begin)
+    first, last = (column.reshape(wait.T.shape) for column in (begin, end))
+    order = np.argsort(first.min(axis=1), kind="stable")
+    until = np.maximum.accumulate(last.max(axis=1)[order])
+    is_new = np.append(True, first.min(axis=1)[order][1:] > until[:-1])
+    unit = np.empty(len(whole), np.int64)
+    unit[order] = np.cumsum(is_new) - 1
+    n_units = int(is_new.sum())
+    rank = np.tile(np.arange(len(places)), len(whole))
+    group = rank * n_units + np.repeat(unit, len(places))
+    lengths = union_lengths(group, begin, begin + arrivals.wait_ns[rows], len(places) * n_units)
+    return lengths.reshape(len(places), n_units).astype(float)
 
 
 # ---------------------------------------------------------------------------------------------------- who
@@ -203,7 +212,7 @@ def find_straggler(
     has_device = bool(table.device.any())
     late = _by_waits(table, clocks, floor, has_device)
     if has_device:
-        return late, ()
+        return late, () if late is None else _also_waited_for(table, clocks, floor, late.place)
     own = _by_own_time(table, floor)
     if not own:
         return late, ()
@@ -223,8 +232,7 @@ def _by_waits(table: Tables, clocks: Clocks, floor: float, has_device: bool) -> 
     place = int(np.argmin(total))
     least = int((units.argmin(axis=0) == place).sum())
     others = np.delete(units, place, axis=0)
-    gap = np.median(others, axis=0) - units[place]
-    per_step = float(np.median(gap)) if table.unit_is_step else float(gap.sum()) / table.step_ns.shape[1]
+    per_step = _longer_waits(table.wait_ns if table.wait_ns.any() else units, place)
     residual = np.nanmedian(clocks.residual_ns) if clocks.known else 0.0
     if per_step <= floor or per_step <= _RESIDUALS * residual:
         return None
@@ -240,6 +248,24 @@ def _by_waits(table: Tables, clocks: Clocks, floor: float, has_device: bool) -> 
     if not is_late:
         return None
     return _Late(place, per_step, None, None)
+
+
+def _also_waited_for(table: Tables, clocks: Clocks, floor: float, first: int) -> tuple[int, ...]:
+    """Further ranks that the rest waits for: the one that waits least without those that are known."""
+    places = [place for place in range(len(table.places)) if place != first]
+    also: list[int] = []
+    while len(places) > len(table.places) // 2 and len(places) > 2:
+        late = _by_waits(table.ranks(np.array(places)), clocks, floor, has_device=True)
+        if late is None:
+            break
+        also.append(places.pop(late.place))
+    return tuple(also)
+
+
+def _longer_waits(waits: FloatArray, place: int) -> float:
+    """By how much the others wait longer than a rank: over steps a median, which one bad step does not move; over few the mean."""
+    gap = np.median(np.delete(waits, place, axis=0), axis=0) - waits[place]
+    return float(np.median(gap)) if waits.shape[1] >= MIN_STEPS else float(gap.mean())
 
 
 def _takes_longer(table: Tables, place: int, floor: float) -> bool:

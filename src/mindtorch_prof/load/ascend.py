@@ -236,8 +236,8 @@ class Capture:
 
     @property
     def host_name(self) -> str:
-        """The host, from the folder's name: host_pid_time_ascend_pt."""
-        match = re.match(r"(.+)_\d+_\d{14,}_ascend_pt$", self.folder)
+        """The host, from the folder's name: host_pid_time_ascend_pt, or _ms of MindSpore."""
+        match = re.match(r"(.+)_\d+_\d{14,}_ascend_(?:pt|ms)$", self.folder)
         return match[1] if match else ""
 
     def top(self, **more: JSONValue) -> JSONObject:
@@ -614,6 +614,14 @@ def _lacks(tables: Tables, capture: Capture) -> Iterable[str]:
         yield f"no work of the device was recorded{level}"
     elif DEVICE_PART not in kinds and tables.collector.categories["collective"]:
         yield f"collectives have no tasks: how long each transferred and waited is not known{level}"
+    elif tables.collector.categories["collective"] and not tables.collector.categories["collective times"]:
+        yield f"how long collectives transferred and waited is not known: communication.json or analysis.db is not there{level}"
+    elif DEVICE_PART in kinds and not tables.collector.categories["collective"]:
+        yield f"tasks of collectives were recorded, but not the collectives: communication counts as idle time{level}"
+    if DEVICE_KERNEL in kinds and not tables.collector.categories["kernel shapes"]:
+        yield f"the shapes and types of kernels are not known{level}"
+    if len(device["start"]) and not (host["kind"] == OP).any():
+        yield "no ops of the framework were recorded (activities without CPU): work belongs to no op"
     if len(device["start"]) and not (host["connection"] >= 0).any():
         yield f"no CANN API calls were recorded: which call launched a kernel is not known{level}"
     if not (host["inputs"] >= 0).any() and (host["kind"] == OP).any():

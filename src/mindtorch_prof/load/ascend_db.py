@@ -249,6 +249,10 @@ class _Reader:
         device["op"] = self._ops_of(device["connection"])
         self.tables.device = device
         self.collector.categories["collective"] = len(collectives["start"])
+        self.collector.categories["collective times"] = self._n_times
+        self.collector.categories["kernel shapes"] = int(
+            "inputShapes" in self.file.columns("COMPUTE_TASK_INFO")
+        )
 
     def _ops_of(self, connection: IntArray) -> IntArray:
         """By row of the device the row of the host whose event lists its connection id; -1: none."""
@@ -405,6 +409,7 @@ class _Reader:
         )
         texts = self._text(name)
         times = self._times()
+        self._n_times = len(times)
         dtypes = self._enum("ENUM_HCCL_DATA_TYPE", kind)
         sizes = self._group_sizes(op)
         arguments: list[JSONObject] = []

@@ -15,17 +15,23 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..json_types import JSONObject, JSONValue
-from .ascend import KB, MB, Allocations, first_known, json_object
+from .ascend import KB, LARGEST_NS, MB, Allocations, first_known, json_object
 
 _NUMBER = re.compile(r"\d+")
+_LONGEST_INTEGER = 18  # digits that fit 64 bits
+_LONGEST_NUMBER = 10  # digits: a device with more is none
 
 
 def nanoseconds(values: Sequence[object]) -> IntArray:
     """Times of a file, texts of microseconds with up to three decimals, as whole nanoseconds. Raises ValueError for others."""
     try:
         return np.fromiter([int(v[:-4] + v[-3:]) if v[-4] == "." else _exact(v) for v in values], np.int64)  # type: ignore[index]
-    except (TypeError, IndexError, ValueError):
+    except (TypeError, IndexError, ValueError, OverflowError):
+        pass
+    try:
         return np.fromiter([_exact(value) for value in values], np.int64)
+    except OverflowError as error:
+        raise ValueError("a time beyond all clocks") from error
 
 
 def _exact(value: object) -> int:
@@ -47,6 +53,15 @@ class Details:
     names: list[str]
     start: IntArray
 
+    def collectives(self) -> tuple[IntArray, IntArray]:
+        """The rows of collectives, and how long each took in nanoseconds."""
+        if "Accelerator Core" not in self.keys or "Duration(us)" not in self.keys:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        core, duration = self.keys.index("Accelerator Core"), self.keys.index("Duration(us)")
+        rows = [i for i, row in enumerate(self.rows) if row[core].strip() in _COLLECTIVE_CORES]
+        lengths = [max(_time(self.rows[row][duration]), 0) for row in rows]
+        return np.array(rows, np.int64), np.array(lengths, np.int64)
+
     def arguments(self, row: int) -> JSONObject:
         """What is known of a kernel: texts, and numbers where the value is one."""
         values = zip(self.keys, self.rows[row])
@@ -56,6 +71,7 @@ class Details:
 
 
 _OWN_COLUMNS = frozenset({"Name", "Start Time(us)", "Duration(us)", "Stream ID", "Task ID", "Model ID"})
+_COLLECTIVE_CORES = frozenset({"HCCL", "COMMUNICATION"})  # what the column of cores says of collectives
 _DIGITS = re.compile(r"[-+]?\d+(\.\d+)?$")
 
 
@@ -63,7 +79,7 @@ def _value(text: str) -> JSONValue:
     text = text.strip()
     if not _DIGITS.match(text):
         return text.strip('"')  # shapes are quoted, also where they are one number
-    return float(text) if "." in text else int(text)
+    return float(text) if "." in text or len(text) > _LONGEST_INTEGER else int(text)
 
 
 class Files:
@@ -155,7 +171,7 @@ def _items(value: JSONObject) -> Iterable[tuple[str, JSONValue]]:
 
 def _device_number(text: str) -> int:
     match = _NUMBER.search(text)
-    return int(match[0]) if match else 0
+    return int(match[0]) if match and len(match[0]) < _LONGEST_NUMBER else 0
 
 
 class _CsvColumns:
@@ -191,6 +207,7 @@ def _float(text: str) -> float:
 
 def _time(text: str) -> int:
     try:
-        return _exact(text)
+        time = _exact(text)
     except ValueError:
         return -1
+    return time if 0 <= time < LARGEST_NS else -1

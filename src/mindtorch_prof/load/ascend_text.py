@@ -434,6 +434,8 @@ def _device(
     hardware = _chosen(other, kind == "hardware")
     groups = _chosen(other, (kind == "collectives") & on_group)
     parts = _chosen(other, (kind == "collectives") & ~on_group)
+    if not len(groups["start"]):
+        groups = _described_collectives(events, hardware, files, names)
     hardware["stream"] = places.tids[hardware["place"]]
     types = list(events.task_types)
     labels = [(names[n], types[t]) for n, t in zip(hardware["name"].tolist(), hardware["type"].tolist())]
@@ -449,6 +451,8 @@ def _device(
     groups["stream"] = _streams_of(groups, parts, hardware, hardware_kind)
     parts["connection"] = _connections_of(groups, parts, places)
     tables.collector.categories["collective"] = len(groups["start"])
+    tables.collector.categories["collective times"] = len(files.collectives)
+    tables.collector.categories["kernel shapes"] = int("Input Shapes" in files.kernels.keys)
     part_labels = [(names[n], "") for n in parts["name"].tolist()]
     part_kind = np.where(
         np.isin(task_kinds(part_labels)[: len(part_labels)], (DEVICE_SYNC,)), DEVICE_SYNC, DEVICE_PART
@@ -473,6 +477,30 @@ def _device(
         "connection": whole["connection"],
         "extra": extra.astype(np.int32),
         "place": whole["place"],
+    }
+
+
+def _described_collectives(
+    events: _Events, hardware: dict[str, Array], files: Files, names: list[str]
+) -> dict[str, Array]:
+    """The collectives of kernel_details.csv, for files whose events have none: as rows of the hardware's process."""
+    rows, length = files.kernels.collectives()
+    if not len(rows) or not len(hardware["place"]):
+        return _chosen(hardware, np.zeros(len(hardware["place"]), bool))
+    numbers = [events.collector.names[files.kernels.names[row]] for row in rows.tolist()]
+    names += [str(name) for name in list(events.collector.names)[len(names) :]]
+    first = len(events.arguments)
+    events.arguments += [b"{}"] * len(rows)
+    none = np.full(len(rows), -1, np.int64)
+    return {
+        "start": files.kernels.start[rows],
+        "length": length,
+        "name": np.array(numbers, np.int64),
+        "place": np.full(len(rows), hardware["place"][0]),
+        "connection": none,
+        "stream": none,
+        "type": np.full(len(rows), events.task_types[""], np.int64),
+        "argument": first + np.arange(len(rows)),
     }
 
 

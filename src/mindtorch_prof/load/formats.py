@@ -22,6 +22,11 @@ from .sqlite_tables import MAGIC, SqliteTables, opened_tables
 
 ENDINGS = (".json", ".json.gz", ".sqlite", ".sqlite.gz", ".db", ".db.gz", SUFFIX)
 _CAPTURES = ("ascend_*profiler*.db", "trace_view.json", "trace_view.json.gz")
+# endings of the folders of Ascend captures, and what makes their output from the raw data
+_ANALYSE = {
+    "_ascend_pt": "torch_npu.profiler.profiler.analyse",
+    "_ascend_ms": "mindspore.profiler.profiler.analyse",
+}
 _LISTED = 8  # traces that an error names
 
 
@@ -55,10 +60,11 @@ def traces_in(folder: Path) -> list[Path]:
         below = [
             entry for here in below for entry in _entries(here) if entry.is_dir() and not entry.is_symlink()
         ]
-    if folder.name.endswith("_ascend_pt"):
-        raise NotATraceError(
-            f"{folder}: a capture without {OUTPUT}; torch_npu.profiler.profiler.analyse makes it from the raw data"
-        )
+    for ending, analyse in _ANALYSE.items():
+        if folder.name.endswith(ending):
+            raise NotATraceError(
+                f"{folder}: a capture without {OUTPUT}; {analyse} makes it from the raw data"
+            )
     raise NotATraceError(
         f"{folder}: a folder without traces; expected files of torch's profiler, Ascend captures or nsys exports in it"
     )
@@ -142,7 +148,7 @@ def is_trace(path: Path) -> bool:
 
 def is_other_format(head: bytes) -> bool:
     """Whether the first bytes of a file are those of another format than Kineto's."""
-    return head.startswith(MAGIC) or is_text_capture(head)
+    return head.startswith((MAGIC, NATIVE_MAGIC)) or is_text_capture(head)
 
 
 def database_format(tables: SqliteTables) -> str | None:

@@ -70,6 +70,8 @@ def read_native(path: str) -> NativeFile:
                 "install a later one"
             )
         trace = reader.value(header.trace)
+        if isinstance(trace, Trace):
+            _check(trace)
     except NotATraceError:
         raise
     except Exception as error:  # also whatever NumPy's parser of headers raises
@@ -77,6 +79,32 @@ def read_native(path: str) -> NativeFile:
     if not isinstance(trace, Trace):
         raise BrokenTraceError(f"{path}: damaged (its header describes no trace)")
     return NativeFile(trace, header.shown, header.made_from)
+
+
+def _check(trace: Trace) -> None:
+    """Raise ValueError where columns that belong together have other lengths, or hold numbers of rows and texts that do not exist."""
+    frames, device = trace.frames, trace.device
+    for part, count in ((trace, len(trace.name)), (frames, len(frames.name)), (device, len(device.name))):
+        for each in dataclasses.fields(part):
+            column = getattr(part, each.name)
+            if isinstance(column, np.ndarray) and len(column) != count:
+                raise ValueError(f"{each.name} has {len(column):,} rows, expected {count:,}")
+    extra = trace.extra if trace.extra is not None else np.empty(0, np.int64)
+    for title, column, least, size in (
+        ("name", trace.name, 0, len(trace.names)),
+        ("inputs", trace.inputs, -1, len(trace.input_table)),
+        ("stack", trace.stack, -1, len(trace.stacks)),
+        ("extra", extra, -1, len(trace.extra_table)),
+        ("frames.name", frames.name, 0, len(frames.names)),
+        ("frames.parent", frames.parent, -1, len(frames)),
+        ("device.name", device.name, 0, len(device.names)),
+        ("device.op", device.op, -1, len(trace)),
+        ("device.launch", device.launch, -1, len(trace)),
+    ):
+        if len(column) and not (least <= int(column.min()) and int(column.max()) < size):
+            raise ValueError(f"{title} refers to what is not in the file")
+    if len(frames) and (frames.start_ns[frames.parent] > frames.start_ns)[frames.parent >= 0].any():
+        raise ValueError("a Python call begins before its caller")
 
 
 class _Header(NamedTuple):
@@ -153,7 +181,7 @@ class _Reader:
         ends = self._column(name + ".ends")
         if len(ends) and (int(ends[-1]) != size or (np.diff(ends) < 0).any() or int(ends[0]) < 0):
             raise ValueError(f"the entries of {name} do not fit its size")
-        texts = Texts(self._mapped, begin, ends)
+        texts = Texts(self._mapped, begin, ends, f"{self._path}: damaged (an entry of {name} cannot be read)")
         field = name.rpartition(".")[2]
         if field == "input_table":
             return tuple([_PackedInputs(texts, row) for row in range(len(texts))])
@@ -167,8 +195,8 @@ class _Reader:
 class Texts:
     """JSON texts one after the other in a mapped file."""
 
-    def __init__(self, mapped: mmap.mmap, begin: int, ends: IntArray) -> None:
-        self._mapped, self._begin, self._ends = mapped, begin, ends
+    def __init__(self, mapped: mmap.mmap, begin: int, ends: IntArray, problem: str) -> None:
+        self._mapped, self._begin, self._ends, self._problem = mapped, begin, ends, problem
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -176,6 +204,13 @@ class Texts:
     def __getitem__(self, row: int) -> JSONValue:
         start = int(self._ends[row - 1]) if row else 0
         return loads(self._mapped[self._begin + start : self._begin + int(self._ends[row])])
+
+    def parsed(self, row: int, entry: Callable[[JSONValue], _Entry]) -> _Entry:
+        """The object that a text describes; a BrokenTraceError if it describes none."""
+        try:
+            return entry(self[row])
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise BrokenTraceError(self._problem) from error
 
 
 class Table(Sequence[_Entry]):
@@ -195,7 +230,7 @@ class Table(Sequence[_Entry]):
     def __getitem__(self, index: int | slice) -> _Entry | Table[_Entry]:
         if isinstance(index, slice):
             return Table(self._texts, self._entry, self._rows[index])
-        return self._entry(self._texts[self._rows[index]])
+        return self._texts.parsed(self._rows[index], self._entry)
 
 
 class _PackedInputs(Inputs):
@@ -206,13 +241,7 @@ class _PackedInputs(Inputs):
 
     @cached_property
     def _parsed(self) -> Inputs:
-        entry = self._texts[self._row]
-        assert isinstance(entry, dict)
-        if "json" in entry:
-            return Inputs.from_json(orjson.dumps(entry["json"]))
-        arguments = cast("tuple[Argument, ...]", unpacked(entry["arguments"]))
-        slots = cast("tuple[int, ...]", unpacked(entry["slots"]))
-        return Inputs(arguments, slots, cast("dict[str, object]", unpacked(entry["keywords"])))
+        return self._texts.parsed(self._row, _inputs)
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -222,6 +251,16 @@ class _PackedInputs(Inputs):
         if name in _OF_PARSED:
             return getattr(self._parsed, name)
         return super().__getattribute__(name)
+
+
+def _inputs(entry: JSONValue) -> Inputs:
+    if not isinstance(entry, dict):
+        raise TypeError("inputs that are no object")
+    if "json" in entry:
+        return Inputs.from_json(orjson.dumps(entry["json"]))
+    arguments = cast("tuple[Argument, ...]", unpacked(entry["arguments"]))
+    slots = cast("tuple[int, ...]", unpacked(entry["slots"]))
+    return Inputs(arguments, slots, cast("dict[str, object]", unpacked(entry["keywords"])))
 
 
 _OF_PARSED = frozenset(

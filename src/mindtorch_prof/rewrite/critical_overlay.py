@@ -18,7 +18,9 @@ from ..analysis.recording import Recording, as_results
 from ..files import open_for_export
 from ..json_types import JSONScalar
 from ..load import load
+from ..load.byte_source import Limits, Source
 from ..load.collect import DEVICE, category
+from ..load.formats import is_other_format
 from ..load.json_slices import RawEvent
 from ..trace import Trace
 from .raw_events import Head, Writer, batches, microseconds, nanoseconds, valid_top
@@ -29,7 +31,6 @@ _Event: TypeAlias = (
 )
 _Place: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # pid, tid
 _TOLERANCE_NS = 1000  # by which the reader may have moved the end of an event
-_NOT_JSON = (".sqlite", ".sqlite.gz", ".db", ".nsys-rep")
 
 
 def write_overlay(
@@ -41,7 +42,7 @@ def write_overlay(
     """Write the trace with its critical path, and say how many events were marked. source: the file that the recording was read from; None,
     or a file of another format: the recording itself is written."""
     text = "" if source is None else os.fspath(source)
-    if not text or os.path.isdir(text) or text.endswith(_NOT_JSON):
+    if not text or not _is_kineto(text):
         from ..export.chrome import export_chrome_trace
 
         with tempfile.TemporaryDirectory() as folder:
@@ -50,6 +51,14 @@ def write_overlay(
             export_chrome_trace(trace, whole)
             return _write(whole, path, out, _first(load(whole).trace) - _first(trace))
     return _write(text, path, out, 0)
+
+
+def _is_kineto(path: str) -> bool:
+    """Whether a path is a file in Kineto's format."""
+    if os.path.isdir(path):
+        return False
+    with Source(path, Limits()) as source:
+        return not is_other_format(source.head())
 
 
 def _first(trace: Trace) -> int:
@@ -82,7 +91,7 @@ class _Overlay:
         self._path, self._shift = path, shift_ns
         trace = path.results.trace
         self.places: dict[_Event, _Place] = {}  # pid and tid of the events that were found
-        self._flows: set[object] = set()
+        self._flows: set[int] = set()
         on_path = self._time_on_path()
         ends = self._events_at_ends()
         # an event is known by its side, its name and its start
@@ -125,9 +134,10 @@ class _Overlay:
         """Marks the events of a batch that are on the path."""
         starts = nanoseconds([event.get("ts") for event in events]).tolist()
         for event, start in zip(events, starts):
-            if event.get("ph") in {"s", "f", "t"}:
-                self._flows.add(event.get("id"))
-            elif start in self._starts and event.get("ph") in {"X", "B"}:
+            if event.get("ph") in ("s", "f", "t"):
+                if isinstance(number := event.get("id"), int):
+                    self._flows.add(number)
+            elif start in self._starts and event.get("ph") in ("X", "B"):
                 self._mark_one(event, start)
 
     def _mark_one(self, event: RawEvent, start: int) -> None:
@@ -153,7 +163,7 @@ class _Overlay:
         """Arrows along the path, between events of the file."""
         graph, trace = self._path.graph, self._path.results.trace
         events: list[RawEvent] = []
-        number = 1 + max((i for i in self._flows if isinstance(i, int)), default=0)
+        number = 1 + max(self._flows, default=0)
         for edge, *nodes in self._path.crossings:
             ends = [(self._event_of(node), node) for node in nodes]
             if any(event is None or event not in self.places for event, _ in ends):

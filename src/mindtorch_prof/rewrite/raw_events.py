@@ -344,7 +344,7 @@ def _paired(
 ) -> tuple[IntArray, IntArray]:
     """Partners of begins and ends, and lengths with those of begins filled in."""
     partner = np.full(len(phase), -1, np.int64)
-    rows = np.flatnonzero((phase == ord("B")) | (phase == ord("E")))
+    rows = np.flatnonzero(((phase == ord("B")) | (phase == ord("E"))) & (start != NONE))
     if not len(rows):
         return partner, length
     length = length.copy()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import gzip
 import os
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..files import open_for_export
 from ..json_types import JSONValue
+from ..load.byte_source import Limits, Source
 from ..sensitive_data import redacted, without_environment
 from ..trace import Trace
-
-_GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True)
@@ -38,16 +36,11 @@ def redact_file(path: str | os.PathLike[str], out: str | os.PathLike[str] | None
     """
     source = os.fspath(path)
     target = os.fspath(out) if out is not None else source
-    with open(source, "rb") as file:
-        data = file.read()
-    packed = data.startswith(_GZIP)
-    if packed:
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(
-                f"{source}: a gzip file that is damaged ({error}); expected a whole one"
-            ) from error
+    with Source(source, Limits()) as file:
+        data = b"".join(file.chunks())
+        packed = file.packed
+        if file.notes:
+            raise ValueError(f"{source}: damaged ({file.notes[0]}); expected a whole file")
     if data.lstrip()[:1] not in (b"{", b"[", b""):
         raise ValueError(f"{source}: not JSON; expected a trace as JSON, which other formats are made from")
     # bytes that are no UTF-8 go through unchanged

@@ -198,7 +198,7 @@ class EventTree:
         above = parent[rows]
         inside = above >= 0
         if inside.any():
-            place = np.empty(self.first_memory, np.int64)
+            place = np.full(self.first_memory, -1, np.int64)
             place[rows] = np.arange(len(rows))
             above[inside] = place[above[inside]]
         span = innermost(self.start[rows], self.end[rows], above, memory.time_ns[here])

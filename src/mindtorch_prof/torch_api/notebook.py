@@ -10,6 +10,7 @@ import html
 import io
 from typing import TYPE_CHECKING
 
+from ..text_escaping import html_text
 from .enums import DeviceType
 from .event_list import E, EventList
 from .function_events import FunctionEventAvg
@@ -62,5 +63,5 @@ def _interactive(rows: EventList[E]) -> str:
 
 
 def _text(text: str) -> str:
-    shown = html.escape(text.encode("utf-8", "backslashreplace").decode())
+    shown = html_text(text)
     return f'<pre style="overflow-x: auto; white-space: pre">{shown}</pre>'

@@ -105,7 +105,21 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return import_module("." + name, __name__)
+    if name in ("_fft", "_linalg", "_special"):
+        return _prefixed_functions(name[1:])
     raise AttributeError(f"module 'torch._C' has no attribute '{name}'")
+
+
+def _prefixed_functions(module: str) -> Any:
+    """The functions of torch.linalg, torch.fft or torch.special by the names of their C functions: `linalg_norm`."""
+    from importlib import import_module
+
+    functions = vars(import_module(f"...{module}", __name__ + "._"))
+    namespace = SimpleNamespace(
+        **{f"{module}_{name}": f for name, f in functions.items() if callable(f) and not name.startswith("_")}
+    )
+    globals()["_" + module] = namespace
+    return namespace
 
 
 def _log_api_usage_once(event: str) -> None:

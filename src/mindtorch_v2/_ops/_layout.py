@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._dtype import channels_last, channels_last_3d, contiguous_format, preserve_format
+from .._dtype import NP_FLOAT8, channels_last, channels_last_3d, contiguous_format, preserve_format
 from ._warn import warn_once
 
 _CHANNELS_LAST = {
@@ -126,6 +126,8 @@ def _copy_in_strips(out: np.ndarray, array: np.ndarray) -> None:
 def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
     """The values in another dtype, dense, in the same order; complex to real drops the imaginary part."""
     kind = array.dtype.kind
+    if dtype.itemsize == 1 and dtype in NP_FLOAT8:
+        return to_float8(array, dtype)
     if array.flags.c_contiguous and (
         kind not in "cf" or (dtype.kind == kind and dtype.itemsize >= array.itemsize)
     ):
@@ -153,6 +155,9 @@ def store(out: np.ndarray, array: np.ndarray) -> None:
         else:
             np.copyto(out, array)
         return
+    if target.itemsize == 1 and target in NP_FLOAT8:
+        np.copyto(out, to_float8(array, target))
+        return
     if source.kind == "c" and target.kind not in "cb":
         warn_once(_COMPLEX_TO_REAL, 5)
         array = array.real
@@ -161,6 +166,33 @@ def store(out: np.ndarray, array: np.ndarray) -> None:
             np.copyto(out, array, casting="unsafe")
     else:
         np.copyto(out, array, casting="unsafe")
+
+
+def to_float8(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The values in an 8-bit floating type, rounded from float32 as torch does: e4m3fn saturates, NaN has all bits set."""
+    if array.dtype == dtype:
+        return array.copy()
+    if array.dtype.kind == "c":
+        array = array.real
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+        values = array.astype(np.float32)
+        if dtype == NP_FLOAT8[0]:
+            return np.clip(values, -448.0, 448.0).astype(dtype)
+        if dtype == NP_FLOAT8[-1]:
+            return _to_exponents(values).view(dtype)
+        result = values.astype(dtype)
+    if dtype == NP_FLOAT8[1]:
+        result.view(np.uint8)[np.isnan(values)] |= 0x7F
+    return result
+
+
+def _to_exponents(values: np.ndarray) -> np.ndarray:
+    """The exponents of magnitudes, rounded to the nearest power of two, a tie to the larger one; 255 for infinity and NaN."""
+    bits = values.view(np.uint32)
+    exponent = (bits >> 23) & 0xFF
+    mantissa = bits & 0x7FFFFF
+    rounded = exponent + ((mantissa > 0x400000) | ((mantissa == 0x400000) & (exponent > 0)))
+    return np.where(exponent == 255, 255, rounded).astype(np.uint8)
 
 
 def is_dense(array: np.ndarray) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 ndarray = np.ndarray
-_TEXT = (
+TEXT = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() "
     "the tensor before performing the operation."
 )
@@ -36,7 +36,7 @@ def check(out: np.ndarray, other: np.ndarray) -> None:
     if not (is_dense(out) and is_dense(other)):
         return  # torch does not check further either
     if np.may_share_memory(out, other):
-        raise RuntimeError(_TEXT)
+        raise RuntimeError(TEXT)
 
 
 def scaled_into(ufunc: Any, kernel: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtype
+from ._layout import to_float8
 
 _C_NAMES = {
     "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
@@ -16,7 +17,7 @@ _C_NAMES = {
     "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
 _INFINITY = float("inf")
-_LARGEST = {d._np.num: _dtype.finfo(d).max for d in _dtype.ALL if d._rank >= 2}
+_LARGEST = {d._np.num: _dtype.finfo(d).max for d in (*_dtype.ALL, *_dtype.FLOAT8) if d._rank >= 2}
 
 
 def _overflow(dtype: Any) -> RuntimeError:
@@ -46,6 +47,8 @@ def fitting(value: Any, dtype: np.dtype, boxed: bool = False) -> Any:
         return value if value >= info.min else value + int(info.max) + 1
     largest = _LARGEST[dtype.num]
     size = abs(value) if kind != "c" else max(abs(value.real), abs(value.imag))
+    if dtype in _dtype.NP_FLOAT8:
+        return to_float8(np.float32(value), dtype)
     if size > largest and size != _INFINITY:
         if dtype not in _dtype.LOW_FLOATS or not boxed:
             raise _overflow(dtype)

@@ -13,25 +13,10 @@ from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
 from . import _core, _dims
 from . import _erf as _erf_fast
 from ._children import Child, child, dtype_number, empty, narrow, tensor
+from ._exp import sigmoid
+from ._half_precision import in_float32
 from ._namespace import functions as F
 from .pointwise import add_scalar, mul_scalar, one_minus, sub_scalar
-
-
-def widely(kernel: Any) -> Any:
-    """A kernel computed in float32 for half and bfloat16 arrays, rounded once at the end."""
-
-    def wide(first: np.ndarray, *rest: Any) -> Any:
-        if first.dtype not in LOW_FLOATS:
-            return kernel(first, *rest)
-        made = kernel(
-            *[
-                a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a
-                for a in (first, *rest)
-            ]
-        )
-        return made.astype(first.dtype)
-
-    return wide
 
 
 # ---------------------------------------------------------------------------------------------------- relu and thresholds
@@ -43,7 +28,8 @@ def relu(self: np.ndarray, out: Any = None) -> np.ndarray:
         raise RuntimeError("Boolean inputs not supported for relu")
     if self.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
-    return np.maximum(self, 0, out=out)
+    fused = _core.clamp(self, 0, None, out)
+    return np.maximum(self, 0, out=out) if fused is None else fused
 
 
 relu.derivative(self=lambda g, out: F.threshold_backward(g, out, 0))
@@ -274,7 +260,7 @@ def softshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
         edge = x.dtype.type(lambd)
         return np.where(x > edge, x - edge, np.where(x < -edge, x + edge, x * 0))
 
-    return widely(kernel)(self)
+    return in_float32(kernel)(self)
 
 
 softshrink.derivative(self=lambda g, self, lambd: F.softshrink_backward(g, self, lambd))
@@ -294,9 +280,7 @@ softshrink_backward.derivative(
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
-    made = np.negative(x)
-    made = np.exp(made)
-    return np.reciprocal(np.add(made, 1))
+    return np.reciprocal(np.add(np.exp(np.negative(x)), 1)) if x.dtype.kind == "c" else sigmoid(x)
 
 
 _SQRT_HALF, _INV_SQRT_2PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -318,7 +302,7 @@ def gelu(self: np.ndarray, approximate: str) -> np.ndarray:
     return _gelu(self, approximate)
 
 
-@widely
+@in_float32
 def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(_TANH_SCALE * (x + _TANH_CUBIC * x * x * x)))
@@ -339,7 +323,7 @@ def gelu_backward(grad_output: np.ndarray, self: np.ndarray, approximate: str) -
     return _gelu_slope(self, grad_output, approximate)
 
 
-@widely
+@in_float32
 def _gelu_slope(x: np.ndarray, g: np.ndarray, approximate: str) -> np.ndarray:
     if approximate == "tanh":
         inner = np.tanh(_TANH_SCALE * (x + _TANH_CUBIC * x * x * x))
@@ -379,7 +363,8 @@ gelu_backward.derivative(
 def silu(self: np.ndarray) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS:
         raise _dispatch.not_implemented("silu_cpu", self)
-    return widely(lambda x: np.multiply(x, _logistic(x)))(self)
+    fused = _core.silu(self)
+    return in_float32(lambda x: np.multiply(x, _logistic(x)))(self) if fused is None else fused
 
 
 silu.derivative(
@@ -399,14 +384,14 @@ def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
         s = _logistic(x)
         return g * s * (1 + x * (1 - s))
 
-    return widely(slope)(self, grad_output)
+    return in_float32(slope)(self, grad_output)
 
 
 @op("aten::mish(Tensor self) -> Tensor", inplace="aten::mish_", expose="no")
 def mish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("mish_cpu", self)
-    return widely(
+    return in_float32(
         lambda x: (
             x * np.tanh(np.log1p(np.exp(x)))
             if x.size == 0
@@ -433,7 +418,7 @@ def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
         t = np.tanh(np.logaddexp(0, x).astype(x.dtype))
         return g * (t + x * _logistic(x) * (1 - t * t))
 
-    return widely(slope)(self, grad_output)
+    return in_float32(slope)(self, grad_output)
 
 
 @op(
@@ -450,7 +435,7 @@ def elu(self: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarra
             x <= 0, kind(alpha * scale) * np.expm1(np.minimum(x, 0) * kind(input_scale)), x * kind(scale)
         )
 
-    return widely(kernel)(self)
+    return in_float32(kernel)(self)
 
 
 elu.derivative(
@@ -551,7 +536,7 @@ def softplus(self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
             scaled > threshold, x, np.log1p(np.exp(np.minimum(scaled, threshold))) / x.dtype.type(beta)
         )
 
-    return widely(kernel)(self)
+    return in_float32(kernel)(self)
 
 
 softplus.derivative(self=lambda g, self, beta, threshold: F.softplus_backward(g, self, beta, threshold))
@@ -630,7 +615,7 @@ def log_sigmoid(self: Any) -> Any:
 def hardsigmoid(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("hardsigmoid_cpu", self)
-    return widely(lambda x: np.clip(x + 3, 0, 6) / 6)(self)
+    return in_float32(lambda x: np.clip(x + 3, 0, 6) / 6)(self)
 
 
 hardsigmoid.derivative(self=lambda g, self: F.hardsigmoid_backward(g, self))
@@ -657,7 +642,7 @@ hardsigmoid_backward.derivative(
 def hardswish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("hardswish_cpu", self)
-    return widely(lambda x: x * (np.clip(x + 3, 0, 6) / 6))(self)
+    return in_float32(lambda x: x * (np.clip(x + 3, 0, 6) / 6))(self)
 
 
 hardswish.derivative(self=lambda g, self: F.hardswish_backward(g, self))
@@ -686,7 +671,7 @@ def glu(self: np.ndarray, dim: int) -> np.ndarray:
     first, second = _halves(self, dim)
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("glu_cpu", self)
-    return widely(lambda a, b: a * _logistic(b))(first, second)
+    return in_float32(lambda a, b: a * _logistic(b))(first, second)
 
 
 def _halves(self: np.ndarray, dim: int) -> Any:
@@ -750,6 +735,8 @@ def _(grad_output: Any, self: Any, dim: int) -> Any:
 def rrelu_with_noise(
     self: np.ndarray, noise: np.ndarray, lower: Any, upper: Any, training: bool, generator: Any
 ) -> np.ndarray:
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return np.where(self > 0, self, self * self.dtype.type((lower + upper) / 2))
     from .. import _random, _sampling

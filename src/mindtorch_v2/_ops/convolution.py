@@ -20,6 +20,7 @@ from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
 from . import _core, _layout
 from ._children import UNKNOWN, Child, child, tensor
+from ._half_precision import widened
 from ._namespace import functions as F
 from .pointwise import conj
 
@@ -546,7 +547,7 @@ def convolution_backward(
         pair = (x, g) if transposed else (g, x)
         second = weight_gradient(*pair, kernel, stride, padding, dilation, groups)
     if output_mask[2]:
-        third = np.add.reduce(g, axis=(0, *range(2, g.ndim)))
+        third = np.add.reduce(widened(g), axis=(0, *range(2, g.ndim))).astype(g.dtype, copy=False)
     return tuple(_dispatch.wrap(a) for a in (first, second, third))
 
 
@@ -609,6 +610,9 @@ def _double_backward(
             plain = transposed_size(gO.shape[2:], weight.shape[2:], stride, padding, dilation, extra)
             extra = tuple(n - m for n, m in zip(self.shape[2:], plain))
         second = convolution(gO, conj(ggW), None, stride, padding, dilation, not transposed, extra, groups)
+        for d in range(2, self.ndim):  # an output padding from the stride on gives more windows than inputs
+            if second.shape[d] > self.shape[d]:
+                second = F.narrow(second, d, 0, self.shape[d])
     return first, second, third
 
 

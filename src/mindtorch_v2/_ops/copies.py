@@ -480,7 +480,7 @@ def type_as(self: Any, other: Any) -> Any:
     return _to(self, dtype=other.dtype)
 
 
-_TYPE_NAMES = {f"torch.{d._abbr}Tensor": d for d in _dtype.ALL}
+_TYPE_NAMES = {f"torch.{d._abbr}Tensor": d for d in (*_dtype.ALL, *_dtype.FLOAT8)}
 
 
 @function("type", expose="method")

@@ -300,6 +300,18 @@ def empty_permuted(
 ) -> Any:
     """An uninitialised tensor whose dimensions lie in memory in the given order."""
     order = [int(d) for d in physical_layout]
+    if len(order) != len(size):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for place, d in enumerate(order):
+        if not 0 <= d < len(size):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {d} at index {place})."
+            )
+    if len(set(order)) != len(order):
+        raise RuntimeError("Duplicate dim not allowed")
     array = np.empty([size[d] for d in order], _np(dtype)).transpose(np.argsort(order))
     return finish(wrap(array), requires_grad, pin_memory)
 

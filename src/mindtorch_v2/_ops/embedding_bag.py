@@ -24,12 +24,14 @@ from ._children import (
     zeros,
 )
 from ._double_backward import through
+from ._half_precision import in_float32, widened
 from ._namespace import functions as F
 from .embedding import embedding_backward, sum_rows
 
 SUM, MEAN, MAX = 0, 1, 2
 
 
+@in_float32
 def _bags(
     weight: np.ndarray,
     indices: np.ndarray,
@@ -324,6 +326,7 @@ def _(
     expose="no",
     nondifferentiable=True,
 )
+@in_float32
 def _dense_backward(
     grad: np.ndarray,
     indices: np.ndarray,
@@ -444,7 +447,8 @@ def _samples_backward(
     count = indices.shape[0]
     gradient = F.zeros((count,), dtype=grad.dtype)
     owners = _known_owners(offset2bag, offsets, count)._array
-    np.einsum("ij,ij->i", grad._array[owners], weight._array[indices._array], out=gradient._array)
+    rows, samples = widened(grad._array)[owners], widened(weight._array)[indices._array]
+    gradient._array[...] = np.einsum("ij,ij->i", rows, samples)
     if padding_idx >= 0:
         gradient._array[indices._array == padding_idx] = 0
     return gradient

@@ -284,7 +284,11 @@ def _ternary_front(full_name: str, with_scalar: Any, with_scalars: Any, lerp: bo
 
     if lerp:
         return lambda self, tensors1, weight: call((self, tensors1), weight)
-    return lambda self, tensor1, tensor2, value=1: call((self, tensor1, tensor2), value)
+
+    def front(self: Any, tensor1: Any, tensor2: Any, value: Any = 1, *, scalars: Any = None) -> Any:
+        return call((self, tensor1, tensor2), value if scalars is None else scalars)
+
+    return front
 
 
 for _names in _UNARY:
@@ -307,6 +311,18 @@ def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
     """The vector norm of each tensor."""
     _check_lists("_foreach_norm", self)
     return tuple(_norm(self, ord, dtype))
+
+
+@composite("aten::_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]", expose="no")
+def _mm(self: Any, mat2: Any) -> Any:
+    return [F.mm(a, b) for a, b in zip(self, mat2)]
+
+
+@function(expose="function")
+def _foreach_mm(self: Any, mat2: Any) -> Any:
+    """The product of the matrices at the same place of two lists."""
+    _check_lists("_foreach_mm", self, mat2)
+    return tuple(_mm(self, mat2))
 
 
 @composite("aten::_foreach_max(Tensor[] self) -> Tensor[]", expose="no")

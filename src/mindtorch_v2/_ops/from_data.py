@@ -11,6 +11,7 @@ from .._dispatch import composite, function, op, wrap
 from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
 from .._torch_dispatch import no_dispatch
+from ._layout import to_float8
 from ._namespace import functions as F
 from ._warn import warn_once
 from .copies import detach_, lift_fresh, to_device
@@ -87,6 +88,8 @@ def array_of(data: Any, dtype: Any) -> np.ndarray:
     kind = data.__class__
     if dtype is not None and dtype.__class__ is not _dtype.dtype:
         dtype = _dtype.named(dtype, "tensor")
+    if dtype in _dtype.FLOAT8:
+        return to_float8(array_of(data, None), dtype._np)
     if kind is float or kind is int or kind is bool or kind is complex:
         if dtype is None:
             dtype = _dtype.number_dtype(data)
@@ -338,7 +341,7 @@ polar.derivative(
 
 @op("aten::_local_scalar_dense(Tensor self) -> Scalar", expose="no", nondifferentiable=True)
 def _local_scalar_dense(self: np.ndarray) -> Any:
-    return self.item() if self.dtype is not _dtype.NP_BFLOAT16 else float(self.item())
+    return self.item() if self.dtype not in _dtype.NOT_IN_NUMPY else float(self.item())
 
 
 @composite("aten::item(Tensor self) -> Scalar")

@@ -15,6 +15,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
+from ._half_precision import in_float32
 from ._namespace import functions as F
 
 BILINEAR, NEAREST, BICUBIC = 0, 1, 2
@@ -234,6 +235,7 @@ def _rounded_sum(parts: list[np.ndarray]) -> np.ndarray:
     return made
 
 
+@in_float32
 def sample_gradient(
     g: np.ndarray, x: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool, mask: Any
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -170,8 +170,21 @@ def _counts_op(self: np.ndarray, bins: Any, range: Any, weight: Any, density: bo
 
 def _grid_counts(self: np.ndarray, edges: list, weight: Any, density: bool) -> np.ndarray:
     points = _dims.rows(self)
-    found, _ = np.histogramdd(points, edges, weights=None if weight is None else weight.reshape(-1))
-    return _density(found, edges, density).astype(self.dtype)
+    if len(edges) != points.shape[1]:
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+        )
+    cells = tuple(line.size - 1 for line in edges)
+    inside: Any = np.ones(len(points), bool)
+    places = []
+    for d, line in enumerate(edges):
+        values = points[:, d]
+        inside &= (values >= line[0]) & (values <= line[-1])
+        places.append(np.clip(np.searchsorted(line, values, "right") - 1, 0, line.size - 2))
+    flat = np.ravel_multi_index([place[inside] for place in places], cells) if places else np.zeros(0, int)
+    weights = None if weight is None else weight.reshape(-1)[inside]
+    counts = np.bincount(flat, weights, math.prod(cells)).reshape(cells)
+    return _density(counts, edges, density).astype(self.dtype)
 
 
 def _from_counts(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:

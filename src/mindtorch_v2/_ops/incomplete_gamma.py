@@ -16,7 +16,13 @@ from ._namespace import functions as F
 def _gamma(aten_name: str, inplace: str, scipy_name: str) -> Any:
     name = aten_name.removeprefix("aten::")
 
-    @op(f"{aten_name}(Tensor self, Tensor other) -> Tensor", promote="same", inplace=inplace, out=True)
+    @op(
+        f"{aten_name}(Tensor self, Tensor other) -> Tensor",
+        promote="same",
+        numbers=False,
+        inplace=inplace,
+        out=True,
+    )
     def kernel(self: np.ndarray, other: np.ndarray) -> np.ndarray:
         from scipy import special
 

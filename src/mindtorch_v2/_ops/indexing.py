@@ -10,7 +10,7 @@ import numpy as np
 from mindtorch_prof.inputs import TensorInput
 
 from .. import _dtype
-from .._dispatch import function, op
+from .._dispatch import composite, function, op
 from .._dtype import BY_NUM
 from ._accumulate import add_rows, linear_index
 from ._children import UNKNOWN, Child, child, item, tensor
@@ -184,7 +184,7 @@ def _add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
         out[where] += values
         return
     if out.dtype.kind == "b":
-        out[where] = out[where] | values
+        np.logical_or.at(out, where, values)
         return
     if any([part is _ALL or part.dtype.kind == "b" for part in where]):
         np.add.at(out, where, values)
@@ -303,3 +303,32 @@ def _checked(name: str, indices: Any) -> Any:
             f"{type(indices).__name__}"
         )
     return indices
+
+
+# ------------------------------------------------------------------------------- places that a mask leaves out
+
+
+def _within(self: Any, indices: Any) -> list[Any]:
+    """The indices, kept inside their dimensions: what lies outside is masked."""
+    return [None if i is None else F.clamp(i, -n, n - 1) for i, n in zip(indices, self.shape)]
+
+
+@composite(
+    "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
+    expose="function",
+)
+def _unsafe_masked_index(self: Any, mask: Any, indices: Any, fill: Any) -> Any:
+    if not self.numel():
+        return F.full_like(F.expand(mask, mask.shape), fill, dtype=self.dtype)
+    return F.masked_fill(index(self, _within(self, indices)), F.logical_not(mask), fill)
+
+
+@composite(
+    "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor",
+    expose="function",
+)
+def _unsafe_masked_index_put_accumulate(self: Any, mask: Any, indices: Any, values: Any) -> Any:
+    if not self.numel():
+        return F.clone(self)
+    kept = F.masked_fill(values, F.logical_not(mask), 0)
+    return index_put(self, _within(self, indices), kept, True)

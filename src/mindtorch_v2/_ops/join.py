@@ -150,6 +150,37 @@ stack.derivative(
 )
 
 
+@op("aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", expose="function", out=True)
+def _chunk_cat(tensors: list[np.ndarray], dim: int, num_chunks: int) -> np.ndarray:
+    """Each tensor in `num_chunks` rows, the last of them filled up with zeros; the rows of all tensors joined."""
+    dim = _check_chunk_cat(tensors, dim, num_chunks)
+    rows = []
+    for array in tensors:
+        size = -(-array.shape[dim] // num_chunks) * num_chunks
+        padding = [(0, size - n if d == dim else 0) for d, n in enumerate(array.shape)]
+        rows.append(np.pad(array, padding).reshape(*array.shape[:dim], num_chunks, -1))
+    return np.concatenate(rows, -1, dtype=common_dtype(tensors), casting="unsafe")
+
+
+def _check_chunk_cat(tensors: list[np.ndarray], dim: int, num_chunks: int) -> int:
+    if num_chunks < 1:
+        raise RuntimeError("_chunk_cat expects positive num_chunks")
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if any(array.size == 0 for array in tensors):
+        raise RuntimeError("_chunk_cat expects non-empty tensor")
+    first = tensors[0]
+    if dim < 0:
+        if any(array.ndim != first.ndim for array in tensors):
+            raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have different ndims")
+        dim = _dims.one(dim, first.ndim)
+    if any(dim >= array.ndim for array in tensors):
+        raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+    if any(array.shape[:dim] != first.shape[:dim] for array in tensors):
+        raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all tensors")
+    return dim
+
+
 # ------------------------------------------------------------------------------- stacks along an axis
 
 

@@ -12,6 +12,7 @@ from .._dispatch import OPS, composite, op, wrap
 from .._dtype import BY_NUM
 from . import _dims
 from ._children import UNKNOWN, Child, child, tensor
+from ._half_precision import in_float32
 from ._namespace import functions as F
 from .linalg_kernels import (  # noqa: F401  (LinAlgError is torch.linalg's)
     LinAlgError,
@@ -695,11 +696,13 @@ def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
 
 
 @op("aten::linalg_matrix_exp(Tensor self) -> Tensor", expose="no")
+@in_float32
 def linalg_matrix_exp(self: np.ndarray) -> np.ndarray:
     from scipy.linalg import expm
 
     check_matrix(self, "linalg.matrix_exp")
-    return expm(self).astype(self.dtype) if self.size else self.copy()
+    double = np.complex128 if self.dtype.kind == "c" else np.float64
+    return expm(self.astype(double, copy=False)).astype(self.dtype, copy=False) if self.size else self.copy()
 
 
 def _matrix_exp_grad(g: Any, self: Any) -> Any:

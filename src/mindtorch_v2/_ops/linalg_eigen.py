@@ -192,6 +192,8 @@ def _svd_grad(U: Any, S: Any, Vh: Any, gu: Any, gs: Any, gvh: Any) -> Any:
         part = F.mul(left, F.unsqueeze(S, -2))
         inner = part if inner is None else F.add(part, inner)
     inner = F.div(inner, gaps)
+    if U.dtype.is_complex:
+        inner = F.add(inner, F.diag_embed(F.div(_phases(left, right), S)))
     if gs is not None:
         inner = F.add(inner, F.diag_embed(gs))
     if m > k and gu is not None:
@@ -209,6 +211,14 @@ def _svd_grad(U: Any, S: Any, Vh: Any, gu: Any, gs: Any, gvh: Any) -> Any:
         projection = F.matmul(F.matmul(scaled, mh(Vh)), Vh)
         return F.matmul(U, F.sub(F.add(product, scaled), projection))
     return F.matmul(F.matmul(U, inner), Vh) if m >= n else F.matmul(U, F.matmul(inner, Vh))
+
+
+def _phases(left: Any, right: Any) -> Any:
+    """A quarter of the diagonals' difference: the phases of U and V turn against each other."""
+    parts = [F.diagonal(x, 0, -2, -1) for x in (left, right) if x is not None]
+    if left is None:
+        return parts[0] * -0.25
+    return (parts[0] - parts[1]) * 0.25 if right is not None else parts[0] * 0.25
 
 
 def _wider(left: Any, U: Any, S: Any, Vh: Any, gvh: Any) -> Any:

@@ -146,7 +146,20 @@ def ormqr(
     input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None
 ) -> Any:
     """A product with the matrix of Householder reflections."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
+    if other.ndim < 2:
+        raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")
+    side = -2 if left else -1
+    if other.shape[side] != input.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
+    count = min(other.shape[side], input.shape[-1])
+    if tau.ndim < 1 or tau.shape[-1] != count:
+        raise RuntimeError(
+            f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
+        )
     m = input.shape[-2]
+    input = input.narrow(-1, 0, count) if input.shape[-1] > m else input
     wide = (
         F.cat([input, F.zeros((*input.shape[:-1], m - input.shape[-1]), dtype=input.dtype)], -1)
         if input.shape[-1] < m

@@ -14,6 +14,7 @@ from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, LOW_FLOATS
 from . import _core
 from ._children import UNKNOWN, Child, child, tensor
+from ._half_precision import in_float32
 from ._namespace import functions as F
 from .pointwise import conj
 
@@ -235,6 +236,7 @@ def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
     out=True,
     flops=lambda self, batch1, batch2, beta=1, alpha=1: _bmm_flops(batch1, batch2),
 )
+@in_float32
 def baddbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     if not self.dtype == batch1.dtype == batch2.dtype:
         a, b, c = (C_NAMES.get(n, n) for n in (BY_NUM[x.dtype.num]._abbr for x in (self, batch1, batch2)))
@@ -258,6 +260,7 @@ def _(g: Any, batch1: Any, batch2: Any, alpha: Any, beta: Any, needs: Any) -> An
     inplace="aten::addbmm_",
     out=True,
 )
+@in_float32
 def addbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     _check_batches(batch1, batch2, "batch1", "batch2")
     _same_dtype("addmm", batch1, batch2)
@@ -383,6 +386,7 @@ def ger(self: Any, vec2: Any) -> Any:
     inplace="aten::addr_",
     out=True,
 )
+@in_float32
 def addr(self: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     self, vec1, vec2 = _dispatch.promote_all(self, vec1, vec2)
     products = np.multiply.outer(vec1, vec2)

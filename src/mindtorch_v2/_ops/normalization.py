@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch
-from .._dispatch import composite, op
+from .._dispatch import composite, function, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from .._graph import Node, Switches, attach, edge, grad_state
 from . import _core
@@ -22,6 +22,13 @@ def _wide(*arrays: Any) -> list[Any]:
     return [
         a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a for a in arrays
     ]
+
+
+def _statistics(input: np.ndarray, weight: Any, bias: Any, *arrays: np.ndarray) -> list[np.ndarray]:
+    """Statistics in the dtype of the input. They stay in float32 if weight or bias are, beside an input of half precision."""
+    if input.dtype not in LOW_FLOATS or any(a is not None and a.dtype != input.dtype for a in (weight, bias)):
+        return list(arrays)
+    return [a.astype(input.dtype) for a in arrays]
 
 
 def _mean(array: np.ndarray, axis: Any) -> np.ndarray:
@@ -93,7 +100,8 @@ def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, b
         np.multiply(normalized, w, normalized)
     if b is not None:
         np.add(normalized, b, normalized)
-    return (normalized if normalized.dtype is input.dtype else normalized.astype(input.dtype)), center, rstd
+    normalized = normalized if normalized.dtype is input.dtype else normalized.astype(input.dtype)
+    return (normalized, *_statistics(input, weight, bias, center, rstd))
 
 
 def _copied(x: Any) -> list[Child]:
@@ -305,13 +313,7 @@ def _per_channel(array: Any, ndim: int) -> Any:
     return array if array is None else array.reshape(1, -1, *(1,) * (ndim - 2))
 
 
-@op(
-    "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
-    "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-    expose="function",
-    outputs=1,
-)
-def native_batch_norm(
+def _batch_norm(
     input: np.ndarray,
     weight: Any,
     bias: Any,
@@ -342,11 +344,8 @@ def native_batch_norm(
     np.multiply(normalized, rstd if w is None else rstd * _per_channel(w, x.ndim), normalized)
     if b is not None:
         np.add(normalized, _per_channel(b, x.ndim), normalized)
-    return (
-        (normalized if normalized.dtype is input.dtype else normalized.astype(input.dtype)),
-        save_mean,
-        save_rstd,
-    )
+    normalized = normalized if normalized.dtype is input.dtype else normalized.astype(input.dtype)
+    return (normalized, *_statistics(input, weight, bias, save_mean, save_rstd))
 
 
 def _update(running: np.ndarray, current: np.ndarray, momentum: float) -> None:
@@ -357,8 +356,7 @@ def _update(running: np.ndarray, current: np.ndarray, momentum: float) -> None:
     )
 
 
-@native_batch_norm.backward("input", "weight", "bias")
-def _(
+def _batch_norm_gradients(
     grads: Any,
     input: Any,
     weight: Any,
@@ -373,6 +371,76 @@ def _(
     return F.native_batch_norm_backward(
         grads[0], input, weight, running_mean, running_var, result1, result2, training, eps, needs
     )
+
+
+native_batch_norm = op(
+    "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
+    "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    expose="function",
+    outputs=1,
+)(_batch_norm)
+native_batch_norm.backward("input", "weight", "bias")(_batch_norm_gradients)
+
+# The forms of the same op whose schema says what they write to.
+_legit = op(
+    "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, "
+    "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    node="NativeBatchNormLegitBackward0",
+    expose="no",
+    outputs=1,
+)(_batch_norm)
+_legit.backward("input", "weight", "bias")(_batch_norm_gradients)
+
+
+@op(
+    "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) "
+    "-> (Tensor, Tensor, Tensor)",
+    node="NativeBatchNormLegitBackward1",
+    expose="no",
+    outputs=1,
+)
+def _legit_without_statistics(
+    input: np.ndarray, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    if not training:
+        raise RuntimeError("running_mean must be defined in evaluation mode")
+    return _batch_norm(input, weight, bias, None, None, True, momentum, eps)
+
+
+@_legit_without_statistics.backward("input", "weight", "bias")
+def _(grads: Any, input: Any, weight: Any, result1: Any, result2: Any, eps: float, needs: Any) -> Any:
+    return _batch_norm_gradients(grads, input, weight, None, None, result1, result2, True, eps, needs)
+
+
+@function(expose="function")
+def _native_batch_norm_legit(input: Any, weight: Any, bias: Any, *rest: Any, **named: Any) -> Any:
+    """Batch norm, with running statistics or without."""
+    with_statistics = "running_mean" in named or len(rest) + len(named) > 3
+    return (_legit if with_statistics else _legit_without_statistics)(input, weight, bias, *rest, **named)
+
+
+@op(
+    "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, Tensor(b!) running_var, "
+    "float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
+    expose="function",
+    outputs=1,
+)
+def _batch_norm_with_update(
+    input: np.ndarray,
+    weight: Any,
+    bias: Any,
+    running_mean: np.ndarray,
+    running_var: np.ndarray,
+    momentum: float,
+    eps: float,
+) -> Any:
+    results = _batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
+    return (*results, np.empty(0, np.uint8))  # what other back ends keep for the backward pass
+
+
+@_batch_norm_with_update.backward("input", "weight", "bias")
+def _(grads: Any, input: Any, weight: Any, result1: Any, result2: Any, eps: float, needs: Any) -> Any:
+    return _batch_norm_gradients(grads, input, weight, None, None, result1, result2, True, eps, needs)
 
 
 @op(
@@ -396,7 +464,7 @@ def native_batch_norm_backward(
     g, x, w = _wide(grad_out._array, input._array, None if weight is None else weight._array)
     axes = (0, *range(2, x.ndim))
     if train:
-        center, rstd = _per_channel(save_mean._array, x.ndim), _per_channel(save_invstd._array, x.ndim)
+        center, rstd = (_per_channel(a, x.ndim) for a in _wide(save_mean._array, save_invstd._array))
     else:
         center = _per_channel(running_mean._array, x.ndim)
         rstd = _per_channel(
@@ -534,6 +602,8 @@ def _batch_norm_impl_index(
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if input.ndim < 2:
+        if not input.numel():
+            return F.clone(input), running_mean, running_var, None, 0
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got 1)"
         )
@@ -639,7 +709,8 @@ def native_group_norm(
         np.multiply(normalized, _per_channel(w, x.ndim), normalized)
     if b is not None:
         np.add(normalized, _per_channel(b, x.ndim), normalized)
-    return normalized.astype(input.dtype, copy=False), center.reshape(N, group), rstd.reshape(N, group)
+    statistics = _statistics(input, weight, bias, center.reshape(N, group), rstd.reshape(N, group))
+    return (normalized.astype(input.dtype, copy=False), *statistics)
 
 
 @native_group_norm.backward("input", "weight", "bias")

@@ -425,6 +425,8 @@ for _name in ("divide", "true_divide"):
 @function()
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """`other - alpha * input`."""
+    if not isinstance(input, _dispatch.Tensor):
+        raise _dispatch.no_overload("rsub", input, other)
     if isinstance(other, _dispatch.Tensor):
         return rsub_tensor(input, other, alpha=alpha)
     return rsub_scalar(input, other, alpha)
@@ -536,16 +538,21 @@ copysign.derivative(
     numbers=False,
     inplace="aten::nextafter_",
     out=True,
-    nondifferentiable=True,
 )
 def nextafter(self: Any, other: Any, out: Any = None) -> Any:
     floats_only("nextafter_cpu", self)
     return np.nextafter(self, other, out)
 
 
+nextafter.derivative(
+    self=lambda g, self, other: g * F.ne(self, other), other=lambda g: _dispatch.FUNCTIONS["zeros_like"](g)
+)
+
+
 @op(
     "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     promote="float",
+    numbers=False,
     inplace="aten::ldexp_.Tensor",
     out=True,
 )
@@ -788,5 +795,7 @@ xlogy_tensor.derivative(
 def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
     """`input * log(other)`, 0 where `input` is 0."""
     if not isinstance(input, _dispatch.Tensor):
+        if not isinstance(other, _dispatch.Tensor):
+            raise _dispatch.no_overload("xlogy", input, other)
         input = _as_zero_dim(input, other)
     return xlogy_tensor(input, other, out=out)

@@ -40,8 +40,8 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) 
 
 addcmul.derivative(
     self=lambda g: g,
-    tensor1=lambda g, tensor2, value: g * (conj(tensor2) * value),
-    tensor2=lambda g, tensor1, value: g * (conj(tensor1) * value),
+    tensor1=lambda g, tensor2, value: g * conj(tensor2 * value),
+    tensor2=lambda g, tensor1, value: g * conj(tensor1 * value),
 )
 
 

@@ -17,6 +17,7 @@ from .._dispatch import composite, op
 from .._dtype import INTEGRAL_NUMS
 from .._graph import Switches, grad_state
 from . import _dims, _layout
+from ._half_precision import in_float32
 from ._namespace import functions as F
 from .creation import _empty
 
@@ -213,6 +214,11 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
         if self.ndim not in (dims + 1, dims + 2):
             kind = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}[dims]
             raise RuntimeError(f"non-empty {kind} (batch mode) tensor expected for input")
+        if dims == 3 and 0 in self.shape[-dims - 1 :]:
+            raise RuntimeError(
+                "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, "
+                f"but input has a shape of {list(self.shape)}"
+            )
         pooled = max_pool(
             self,
             kernel,
@@ -299,8 +305,8 @@ def max_pool1d_with_indices(
     return F.squeeze(maxima, -2), F.squeeze(places, -2)
 
 
-def _check_line(self: Any, kernel_size: Any, stride: Any) -> None:
-    if self.ndim not in (2, 3):
+def _check_line(self: Any, kernel_size: Any, stride: Any, dilation: Any) -> None:
+    if self.ndim not in (2, 3) or 0 in self.shape[-2:]:
         raise RuntimeError(
             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
             f"but got:{list(self.shape)}"
@@ -314,6 +320,9 @@ def _check_line(self: Any, kernel_size: Any, stride: Any) -> None:
         raise RuntimeError(
             f"max_pool1d() stride must be None, an int, list of ints, or tuple of ints of size 1 but got size {len(steps)}"
         )
+    for step in _dispatch.ints(dilation):
+        if step <= 0:
+            raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {step}")
 
 
 def _line_maxima(
@@ -349,7 +358,7 @@ def _declare_plain_max(dims: int, aten_name: str, with_indices: Any) -> None:
         if stride is None:
             stride = ()
         if dims == 1:
-            _check_line(self, kernel_size, stride)
+            _check_line(self, kernel_size, stride, dilation)
             if _is_plain(self):
                 return _line_maxima(self, kernel_size, stride, padding, dilation, ceil_mode)
         return with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
@@ -427,6 +436,7 @@ def _divisor(
     return kind(counts.flat[0]) if counts.size and (counts == counts.flat[0]).all() else counts.astype(kind)
 
 
+@in_float32
 def avg_pool(
     x: np.ndarray,
     kernel: tuple,
@@ -450,6 +460,7 @@ def avg_pool(
     ).astype(x.dtype, copy=False)
 
 
+@in_float32
 def avg_pool_gradient(
     g: np.ndarray,
     shape: tuple,
@@ -490,6 +501,8 @@ def _declare_avg(dims: int, aten_name: str, backward_name: str) -> Any:
     ) -> np.ndarray:
         _check_window(name, dims, kernel_size, stride, padding)
         kernel = _fill(kernel_size, dims)
+        if self.ndim not in (dims + 1, dims + 2):
+            raise RuntimeError(f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input")
         return avg_pool(
             self,
             kernel,
@@ -595,6 +608,7 @@ def _declare_adaptive_avg(dims: int, aten_name: str, inner_name: str, backward_n
         expose="no",
         node=f"AdaptiveAvgPool{dims}DBackward0",
     )
+    @in_float32
     def pool(self: np.ndarray, output_size: Any) -> np.ndarray:
         size = _fill(output_size, dims)
         return apply_along(
@@ -602,6 +616,7 @@ def _declare_adaptive_avg(dims: int, aten_name: str, inner_name: str, backward_n
         )
 
     @op(f"{backward_name}(Tensor grad_output, Tensor self) -> Tensor", expose="no")
+    @in_float32
     def backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
         pairs = zip(self.shape[-dims:], grad_output.shape[-dims:])
         return apply_along(grad_output, [averaging_matrix(n, o, grad_output.dtype).T for n, o in pairs])

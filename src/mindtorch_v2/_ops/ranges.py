@@ -208,6 +208,19 @@ _logspace.children(
 )
 
 
+def _check_spaced(name: str, start: Any, end: Any, steps: Any) -> int:
+    """The number of steps. Ends that are tensors have no dimensions."""
+    if isinstance(steps, float):
+        raise _dispatch.no_overload(name, start, end, steps)
+    dims = [end_.dim() if isinstance(end_, _dispatch.Tensor) else 0 for end_ in (start, end)]
+    if any(dims):
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got start with {dims[0]} dimension(s) and end with "
+            f"{dims[1]} dimension(s)."
+        )
+    return int(steps)
+
+
 @function(expose="function")
 def linspace(
     start: Any,
@@ -222,11 +235,12 @@ def linspace(
     requires_grad: bool = False,
 ) -> Any:
     """Evenly spaced numbers, both ends included."""
+    steps = _check_spaced("linspace", start, end, steps)
     if out is not None:
         check_out_dtype(dtype, out)
-        factories_out.linspace(start, end, int(steps), result=out)
+        factories_out.linspace(start, end, steps, result=out)
         return finish(out, requires_grad, pin_memory)
-    tensor = _linspace(start, end, int(steps), dtype=dtype)
+    tensor = _linspace(start, end, steps, dtype=dtype)
     if _device.resolve(device) is _device.META:
         tensor = meta_tensor(tensor.shape, tensor._array.dtype)
     return finish(tensor, requires_grad, pin_memory)
@@ -247,11 +261,12 @@ def logspace(
     requires_grad: bool = False,
 ) -> Any:
     """Powers of `base` with evenly spaced exponents."""
+    steps = _check_spaced("logspace", start, end, steps)
     if out is not None:
         check_out_dtype(dtype, out)
-        factories_out.logspace(start, end, int(steps), base, result=out)
+        factories_out.logspace(start, end, steps, base, result=out)
         return finish(out, requires_grad, pin_memory)
-    tensor = _logspace(start, end, int(steps), base, dtype=dtype)
+    tensor = _logspace(start, end, steps, base, dtype=dtype)
     if _device.resolve(device) is _device.META:
         tensor = meta_tensor(tensor.shape, tensor._array.dtype)
     return finish(tensor, requires_grad, pin_memory)
@@ -263,6 +278,9 @@ def logspace(
     nondifferentiable=True,
 )
 def _eye(n: int, m: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    for name, size in (("n", n), ("m", m)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     return np.eye(n, m, dtype=_np(dtype))
 
 

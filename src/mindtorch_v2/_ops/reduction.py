@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch, return_types
 from .._dispatch import MISSING, composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
-from . import _core, _dims
+from . import _core, _dims, _lanes
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 from .pointwise import conj, div_scalar
@@ -39,7 +39,9 @@ def _total(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarra
     if dtype is not None and dtype._np is not array.dtype:
         array = array.astype(dtype._np)
     result_dtype = _sum_result(array, dtype)
-    total = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
+    total = _lanes.sums(array, dims, keepdim)
+    if total is None:
+        total = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
     return total if total.dtype is result_dtype else total.astype(result_dtype)
 
 
@@ -155,7 +157,9 @@ def _check_mean(array: np.ndarray, dtype: Any, name: str = "mean") -> None:
 def _mean(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None:
         array = array.astype(dtype._np)
-    average = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
+    average = _lanes.sums(array, dims, keepdim)
+    if average is None:
+        average = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
     count = array.size if dims is None else math.prod([array.shape[d] for d in dims])
     average = (
         np.true_divide(average, count)
@@ -712,6 +716,7 @@ amin = _amax_like("aten::amin", np.minimum)
 @op(
     "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
     returns=return_types.aminmax,
+    out=True,
 )
 def aminmax(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
     axis = None if dim is None else _dims.one(dim, self.ndim)

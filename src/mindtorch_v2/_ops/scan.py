@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _dispatch, return_types
 from .._dispatch import composite, function, op
-from .._dtype import INTEGRAL_NUMS, LOW_FLOATS
+from .._dtype import INTEGRAL_NUMS, LOW_FLOATS, finfo
 from . import _dims
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
@@ -171,15 +171,28 @@ logcumsumexp.children(lambda self, dim: [child("aten::_logcumsumexp", self, dim,
 
 
 def _running_log_sum(self: np.ndarray, dim: int) -> np.ndarray:
-    top = np.maximum.reduce(self.real, axis=dim, keepdims=True)  # only the real part is shifted
-    return _dims.dense(np.log(np.add.accumulate(np.exp(self - top), axis=dim)) + top)
+    """Complex numbers one after another: the logarithm is that of the larger one, on its branch, plus a small one."""
+    values = np.moveaxis(self, dim, 0)
+    sums = np.empty(values.shape, self.dtype)
+    sums[0] = total = values[0]
+    for k in range(1, len(values)):
+        value = values[k]
+        is_larger = total.real >= value.real
+        larger, smaller = np.where(is_larger, total, value), np.where(is_larger, value, total)
+        with np.errstate(invalid="ignore"):
+            joined = larger + np.log1p(np.exp(smaller - larger))
+        sums[k] = total = np.where(np.isneginf(larger.real), larger, joined)
+    return _dims.dense(np.moveaxis(sums, 0, dim))
 
 
 def _logcumsumexp_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
     if not self.ndim:
         return g
+    if g.dtype.is_complex:
+        turned = F.flip(_difference(F.log(g), conj(out)), (dim,))
+        return F.exp(F.add(F.flip(logcumsumexp(turned, dim), (dim,)), conj(self)))
     # exp(self) * reversed sum of g * exp(-out), for positive and negative g apart, so that their logarithms exist
-    low = F.scalar_tensor(float(np.finfo(g._array.real.dtype).min), dtype=g.dtype)
+    low = F.scalar_tensor(finfo(g.dtype).min, dtype=g.dtype)
     sizes = F.log(F.abs(g))
     positive, negative = F.where(F.gt(g, 0), sizes, low), F.where(F.lt(g, 0), sizes, low)
 

@@ -142,6 +142,8 @@ segment_reduce.derivative(
     )
 )
 
+_dispatch.FUNCTIONS["_segment_reduce"] = _dispatch.FUNCTIONS["segment_reduce"]
+
 # ---------------------------------------------------------------------------------------------------- hashes
 
 
@@ -246,8 +248,9 @@ def _unevenly(x: Any, dim: int, where: Any, edge_order: int) -> Any:
 
 
 @function(expose="function")
-def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
+def gradient(input: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
     """Estimate the derivative along each of `dim` by central differences."""
+    spacing = 1 if spacing is None else spacing
     if dim is None:
         dims = list(range(input.ndim))
     else:

@@ -735,7 +735,7 @@ def _sum_to_size(self: Any, size: tuple) -> Any:
     lead = len(have) - len(size)
     if lead < 0 or any(m not in (n, 1) for n, m in zip(have[lead:], size)):
         raise RuntimeError(f"size {{{size_text(size)}}} is not expandable to size {{{size_text(have)}}}.")
-    return sum_to(self, size)
+    return sum_to(self, size) if size else F.sum(self)
 
 
 @function(expose="method")

@@ -124,6 +124,8 @@ slice_backward.children(_written_part("aten::slice.Tensor", slice_.op.kernel))
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
     """A part of one dimension, as a view."""
     if start.__class__ is not int:
+        if isinstance(start, _dispatch.Tensor) and (start.dim() or start.dtype._rank != 1):
+            raise RuntimeError("start must be an 0-dim integral Tensor.")
         start = int(start)
     return _narrow(input, dim, start, length)
 
@@ -585,6 +587,8 @@ def _axis_split(aten_name: str, least: int, axis: int) -> Any:
                 f"{input.ndim} dimensions!"
             )
         where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
+        if not isinstance(where, (tuple, list)) and not hasattr(where, "__index__"):
+            raise _dispatch.no_overload(name, input, where)
         if isinstance(where, (tuple, list)):
             return by_indices(input, ints(where))
         return by_sections(input, where.__index__())

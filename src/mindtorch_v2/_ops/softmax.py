@@ -9,7 +9,8 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
-from . import _core, _dims
+from . import _core, _dims, _lanes
+from ._exp import exp
 from ._namespace import functions as F
 from .copies import _to as to_dtype_layout
 
@@ -41,8 +42,8 @@ def _softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
     if fused is not None:
         return fused
     probabilities = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
-    np.exp(probabilities, probabilities)
-    np.true_divide(probabilities, np.add.reduce(probabilities, axis=dim, keepdims=True), probabilities)
+    probabilities = exp(probabilities)
+    np.true_divide(probabilities, _lanes.along(probabilities, dim), probabilities)
     return _finish(probabilities, self)
 
 
@@ -64,7 +65,7 @@ def _softmax_backward_data(
         return fused
     wide = output.astype(np.float32) if output.dtype in LOW_FLOATS else output
     gradient = np.multiply(grad_output, wide)
-    total = np.add.reduce(gradient, axis=dim, keepdims=True)
+    total = _lanes.along(gradient, dim)
     np.subtract(gradient, wide * total, gradient)
     return _finish(gradient, output)
 
@@ -99,7 +100,7 @@ def _log_softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
     if fused is not None:
         return fused
     logs = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
-    np.subtract(logs, np.log(np.add.reduce(np.exp(logs), axis=dim, keepdims=True)), logs)
+    np.subtract(logs, np.log(_lanes.along(exp(logs), dim)), logs)
     return _finish(logs, self)
 
 
@@ -123,7 +124,7 @@ def _log_softmax_backward_data(
         return fused
     wide = output.astype(np.float32) if output.dtype in LOW_FLOATS else output
     gradient = np.exp(wide)
-    np.multiply(gradient, np.add.reduce(grad_output, axis=dim, keepdims=True), gradient)
+    np.multiply(gradient, _lanes.along(grad_output, dim), gradient)
     np.subtract(grad_output, gradient, gradient)
     return _finish(gradient, output)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._dispatch import op
 from ._children import Child, child, tensor
+from ._half_precision import in_float32
 
 
 @op(
@@ -16,6 +17,7 @@ from ._children import Child, child, tensor
     "int unroll_dim=1) -> Tensor",
     expose="function",
 )
+@in_float32
 def _trilinear(
     i1: np.ndarray,
     i2: np.ndarray,

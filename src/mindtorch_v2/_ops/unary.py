@@ -10,7 +10,9 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, NP_BOOL
+from . import _core
 from ._children import child
+from ._exp import sigmoid as sigmoid_float32
 from ._namespace import functions as F
 from .pointwise import conj
 
@@ -108,6 +110,12 @@ def _rounded(ufunc: Any) -> Any:
 def _sigmoid(self: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype in LOW_FLOATS:
         result = _sigmoid(self.astype(np.float32)).astype(self.dtype)
+        if out is None:
+            return result
+        np.copyto(out, result)
+        return out
+    if self.dtype.char == "f" and (out is None or out is self):
+        result = sigmoid_float32(self)
         if out is None:
             return result
         np.copyto(out, result)
@@ -498,6 +506,9 @@ def frexp(input: Any, *, out: Any = None) -> Any:
 def _clamp(self: np.ndarray, low: Any, high: Any, out: Any = None) -> np.ndarray:
     if self.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
+    fused = _core.clamp(self, low, high, out)
+    if fused is not None:
+        return fused
     if low.__class__ is not np.ndarray and low is not None:
         self, low = _dispatch.promote_number(self, low)
     if high.__class__ is not np.ndarray and high is not None:
@@ -613,6 +624,10 @@ def _one_sided(aten_name: str, inplace: str, ufunc: Any) -> None:
     def by_number(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
         if self.dtype.kind == "c":
             raise NotImplementedError("clamp is not supported for complex types")
+        low, high = (bound, None) if side == "min" else (None, bound)
+        fused = _core.clamp(self, low, high, out)
+        if fused is not None:
+            return fused
         promoted, number = _dispatch.promote_number(self, bound)
         if out is not None and promoted is not self:
             source, wanted = (BY_NUM[a.dtype.num]._abbr for a in (promoted, self))

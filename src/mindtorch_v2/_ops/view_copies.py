@@ -126,10 +126,16 @@ def view_copy(input: Any, size: Any = None, *, dtype: Any = None, out: Any = Non
 def narrow_copy(self: np.ndarray, dim: int, start: int, length: int) -> np.ndarray:
     if self.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if dim >= self.ndim:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false."
+        )
     d = shape._dims.one(dim, self.ndim)
     n = self.shape[d]
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
     begin = start + n if start < 0 else start
     if begin < 0 or begin + length > n:
         raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({n}).")

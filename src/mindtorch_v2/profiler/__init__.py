@@ -37,7 +37,7 @@ __all__ = [
 # The engine has no tensors: event trees of recordings and of files show this library's types and schemas.
 _torch_types.register(
     _torch_types.TorchTypes(
-        dtype={dtype._name: dtype for dtype in _dtype.ALL}.get,
+        dtype={dtype._name: dtype for dtype in (*_dtype.ALL, *_dtype.FLOAT8)}.get,
         layout=lambda name: getattr(_dtype, name),
         device=_device.device,
     )

@@ -100,7 +100,7 @@ class record_function:
 
 class KeywordValues(str):
     """The keyword values of a range as JSON. They are recorded as its last argument, one string, and parsed after the stop (see
-    `record/seal.py`)."""
+    `record/caller_inputs.py`)."""
 
     __slots__ = ()
 

@@ -6,13 +6,14 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from mindtorch_prof.export import chrome
 from mindtorch_prof.python_rows import with_calls
+from mindtorch_prof.sealing.seal import seal
 from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_tree import _ProfilerResult
@@ -24,9 +25,9 @@ from mindtorch_prof.trace import OP, Trace
 from .. import _common_ops
 from .. import _recording_hooks as hooks
 from .experimental_config import ProfilerConfig, _ExperimentalConfig
+from .record.live_recording import live_recording, number_events
 from .record.own_cost import own_cost
 from .record.recorder import Config, Recorder
-from .record.seal import number_more_events, seal
 from .torch_view import torch_view
 
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")
@@ -303,12 +304,13 @@ def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
 def finished(recorder: Recorder, goes_on: bool = False) -> Results:
     """Stop a recorder, and give what it recorded, with the ops that torch shows inside others. goes_on: it may start again."""
     recorder.stop()
-    recorded = seal(recorder)
+    recorder.logs.add(recorder.hand_over())
+    recorded = seal(live_recording(recorder, recorder.logs, (recorder.begun_ns, recorder.ended_ns)))
     if not goes_on:
         recorder.release()
     shown = torch_view(recorded)
-    number_more_events(len(shown) - len(recorded))
-    return Results(shown)
+    settings = replace(shown.settings, numbered_after=number_events(len(shown)))
+    return Results(replace(shown, settings=settings))
 
 
 def recording_now() -> bool:

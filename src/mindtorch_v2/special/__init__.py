@@ -42,6 +42,8 @@ def _with_number(name: str) -> Any:
 
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         if not isinstance(input, torch.Tensor):
+            if not isinstance(other, torch.Tensor):
+                raise _dispatch.no_overload("special_" + name, input, other)
             input = torch.tensor(input)
         return call(input, other) if out is None else call(input, other, out=out)
 
@@ -53,6 +55,8 @@ def _polynomial(name: str) -> Any:
 
     def function(input: Any, n: Any, *, out: Any = None) -> Any:
         if not isinstance(input, torch.Tensor):
+            if not isinstance(n, torch.Tensor):
+                raise _dispatch.no_overload("special_" + name, input, n)
             input = torch.tensor(input)
         return call(input, n) if out is None else call(input, n, out=out)
 

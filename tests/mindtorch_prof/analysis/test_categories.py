@@ -69,3 +69,30 @@ def test_the_kernels_of_an_annotated_collective_are_communication(ecosystem: Pat
     device = {row["category"]: row["self_device_share"] for row in rows}
     assert device["communication"] == pytest.approx(0.846, abs=0.001)
     assert device["annotation"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("flash_attn::_flash_attn_varlen_forward", "attention"),
+        ("void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<ck_tile::BlockFmhaPipeline>>", "attention"),
+        ("aiter::fmha_v3_varlen_fwd", "attention"),
+        ("_C_cache_ops::reshape_and_cache_flash", "attention"),
+        ("aten::_scaled_mm", "matmul"),
+        ("nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNT", "matmul"),
+        ("Cijk_Alik_Bljk_F8BS_BH_Bias_HA_S_SAV_UserArgs_MT256x256x128", "matmul"),
+        ("triton_tem_fused_mm_3", "matmul"),
+        ("vllm::moe_forward", "matmul"),
+        ("deep_gemm::fp8_gemm_kernel", "matmul"),
+        ("fbgemm::split_embedding_codegen_lookup_rowwise_adagrad_function", "indexing"),
+        ("split_embedding_codegen_forward_unweighted_kernel", "indexing"),
+        ("_C::rotary_embedding", "pointwise"),
+        ("_C::dynamic_scaled_fp8_quant", "pointwise"),
+        ("triton_red_fused_native_layer_norm_4", "normalization"),
+        ("triton_per_fused_sum_2", "reduction"),
+        ("aten::conv_transpose2d", "convolution"),
+        ("ConvolutionBackward0", "convolution"),
+    ],
+)
+def test_names_of_other_libraries_are_known(name: str, expected: str) -> None:
+    assert category(name) == expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 from collections import defaultdict
 from dataclasses import replace
@@ -12,10 +13,12 @@ import pytest
 from kineto_documents import document, kernel, load_document
 from trace_builder import make_device, make_trace
 
+from mindtorch_prof.analysis.categories import category
 from mindtorch_prof.analysis.device_breakdown import device_breakdown
 from mindtorch_prof.analysis.device_kernels import NO_OP, device_kernels
+from mindtorch_prof.analysis.graph_capture import with_captured_ops
 from mindtorch_prof.load import load
-from mindtorch_prof.trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET
+from mindtorch_prof.trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
 
 
 def test_work_is_grouped_by_type_and_op_and_overlaps_count_once() -> None:
@@ -66,8 +69,7 @@ def test_kernel_time_by_op_is_that_of_tracelens(name: str, with_fills: bool, eco
             expected[row["name"]] += float(row["total_direct_kernel_time_sum"])
     trace = load(ecosystem / "traces" / f"{name}.json.gz").trace
     if not with_fills:
-        kind = np.where(trace.device.kind == DEVICE_SET, DEVICE_ANNOTATION, trace.device.kind)
-        trace = replace(trace, device=replace(trace.device, kind=kind))
+        trace = without_fills(trace)
     (kernels,) = device_kernels(trace)
     found = {row.name: row.time_us for row in kernels.by_op}
     assert {op: found.get(op) for op in expected} == {
@@ -81,3 +83,111 @@ def test_shares_of_types_are_of_the_busy_time(ecosystem: Path) -> None:
     assert sum(row.count for row in kernels.by_type) == times.events
     assert max(row.time_us for row in kernels.by_type) <= times.busy_us
     assert sum(row.time_us for row in kernels.by_type) >= times.busy_us
+
+
+# ---------------------------------------------------------------------------------------- tables of TraceLens
+
+
+def durations_by_launcher(trace: Trace) -> dict[tuple[str, str, int], list[float]]:
+    """Microseconds of the device's work by op, kernel and stream."""
+    device = trace.device
+    found: dict[tuple[str, str, int], list[float]] = defaultdict(list)
+    for row in np.flatnonzero(device.works).tolist():
+        op = int(device.op[row])
+        launcher = trace.names[trace.name[op]] if op >= 0 else ""
+        key = launcher, device.names[device.name[row]], int(device.stream[row])
+        found[key].append(int(device.end_ns[row] - device.start_ns[row]) / 1000)
+    return found
+
+
+def test_every_kernel_has_the_op_stream_and_times_of_tracelens_kernel_summary(ecosystem: Path) -> None:
+    name = "h100_qwen_infer_stack_memory"
+    ours = durations_by_launcher(load(ecosystem / "traces" / f"{name}.json.gz").trace)
+    total = sum(map(sum, ours.values()))
+    with (ecosystem / "expected" / name / "kernel_summary.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    compared = set()
+    for row in rows:
+        key = row["Parent cpu_op"], row["Kernel name"], int(row["Kernel stream"])
+        times = ours[key]
+        compared.add(key)
+        figures = {
+            name: float(row[f"Kernel duration (µs)_{name}"])
+            for name in ("sum", "count", "mean", "min", "max")
+        }
+        assert figures == pytest.approx(
+            {
+                "sum": sum(times),
+                "count": len(times),
+                "mean": sum(times) / len(times),
+                "min": min(times),
+                "max": max(times),
+            },
+            abs=0.01,
+        )
+    # the table is of kernels alone: fills and copies are the rest
+    others = {kernel for _, kernel, _ in set(ours) - compared}
+    assert others == {"Memset (Device)", "Memcpy DtoH (Device -> Pinned)"}
+    of_kernels = sum(sum(ours[key]) for key in compared)
+    shares = [float(row["Percent of kernels time (%)"]) for row in rows]
+    assert sum(shares) == pytest.approx(100, abs=0.01)
+    assert shares[0] == pytest.approx(
+        100 * sum(ours["aten::mm", rows[0]["Kernel name"], 7]) / of_kernels, rel=1e-3
+    )
+    assert of_kernels < total
+
+
+# TraceLens' category of an op, and ours, which tell copies, indexing, losses and pooling from other work
+SAME_CATEGORY = {
+    "elementwise": {"pointwise", "copy", "creation", "loss"},
+    "GEMM": {"matmul"},
+    "reduce": {"reduction"},
+    "CONV_fwd": {"convolution"},
+    "CONV_bwd": {"convolution"},
+    "NORM_fwd": {"normalization"},
+    "NORM_bwd": {"normalization"},
+    "RMSNorm": {"normalization"},
+    "InferenceAttention": {"attention"},
+    "multi_tensor_apply": {"optimizer"},
+    "triton": {"pointwise"},
+    "other": {"indexing", "attention", "copy", "creation", "pooling", "pointwise", "matmul"},
+}
+SUMMARIES = [
+    ("traces/h100_qwen_infer_stack_memory.json.gz", "", "expected/h100_qwen_infer_stack_memory"),
+    ("traces/mi300_resnet_ddp_act_checkpoint.json.gz", "", "expected/mi300_resnet_ddp_act_checkpoint"),
+    (
+        "graphs/vllm_piecewise/graph_execution.json.gz",
+        "graphs/vllm_piecewise/graph_capture.json.gz",
+        "graphs/vllm_piecewise/expected",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "capture", "folder"), SUMMARIES, ids=[each[2] for each in SUMMARIES])
+def test_categories_and_their_times_are_those_of_tracelens(
+    path: str, capture: str, folder: str, ecosystem: Path
+) -> None:
+    trace = load(ecosystem / path).trace
+    if capture:
+        trace = with_captured_ops(trace, load(ecosystem / capture).trace)
+    (kernels,) = device_kernels(without_fills(trace) if "mi300" in path else trace)
+    time_of = {row.name: row.time_us for row in kernels.by_op}
+    ops: dict[str, set[str]] = defaultdict(set)
+    with (ecosystem / folder / "ops_summary.csv").open() as file:
+        for row in csv.DictReader(file):
+            (theirs,) = ast.literal_eval(row["Categories"])
+            ops[theirs].add(row["name"])
+            assert category(row["name"]) in SAME_CATEGORY[theirs], row["name"]
+    published: dict[str, float] = defaultdict(float)
+    with (ecosystem / folder / "ops_summary_by_category.csv").open() as file:
+        for row in csv.DictReader(file):
+            published[row["op category"]] += 1000 * float(row["total_direct_kernel_time_ms"])
+    assert {theirs: sum(time_of[name] for name in names) for theirs, names in ops.items()} == {
+        theirs: pytest.approx(time, rel=1e-3, abs=0.5) for theirs, time in published.items()
+    }
+
+
+def without_fills(trace: Trace) -> Trace:
+    """The trace as the version of TraceLens saw it that made the table: fills of memory were no work."""
+    kind = np.where(trace.device.kind == DEVICE_SET, DEVICE_ANNOTATION, trace.device.kind)
+    return replace(trace, device=replace(trace.device, kind=kind))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindtorch_prof.analysis.longest_path import Graph, Lengths, slack
+from mindtorch_prof.analysis.longest_path import MODULE, Graph, Lengths, slack
+from mindtorch_prof.core import VARIABLE, compiled
 
 
 @st.composite
@@ -101,3 +103,38 @@ def test_of_two_edges_that_explain_a_node_the_path_takes_the_later_one_between_c
     weight = np.array([0, 5, 0, 2, 3])
     lengths = Lengths(graph)
     assert lengths.path(weight, lengths.to_nodes(weight), 1).tolist() == [3, 4]
+
+
+@given(graphs(), st.data())
+def test_compiled_loops_give_what_the_python_loops_give(
+    case: tuple[Graph, np.ndarray], data: st.DataObject
+) -> None:
+    graph, weight = case
+    end = data.draw(st.integers(0, graph.n_nodes - 1))
+    answers = []
+    for core in ("", "python"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(VARIABLE, core)
+            lengths = Lengths(graph)
+            to_nodes = lengths.to_nodes(weight)
+            answers.append((to_nodes.tolist(), lengths.path(weight, to_nodes, end).tolist()))
+    assert answers[0] == answers[1]
+
+
+def test_compiled_loops_refuse_numbers_of_nodes_that_do_not_exist() -> None:
+    module = compiled(MODULE)
+    if module is None:
+        pytest.skip("the compiled loops were not built, or are not wanted")
+    one, value = np.array([0]), np.zeros(1, np.int64)
+    for wrong in (np.array([-1]), np.array([1])):
+        with pytest.raises(IndexError):
+            module.relax(wrong, one, one, value)
+        with pytest.raises(IndexError):
+            module.relax(one, wrong, one, value)
+        with pytest.raises(IndexError):
+            module.walk(int(wrong[0]), one, -one - 1, one, value, value.copy())
+    with pytest.raises(IndexError):
+        module.walk(0, one, one, one, value, value.copy())  # a circle
+    with pytest.raises(TypeError):
+        module.relax(one.astype(np.int32), one, one, value)
+    assert value.tolist() == [0]

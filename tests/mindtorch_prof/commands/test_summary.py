@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch_prof.analysis.summary import summary, summary_text
+from mindtorch_prof.text_escaping import csv_cell
 
 
 def test_the_page_is_that_of_the_analysis(
@@ -25,4 +26,6 @@ def test_json_has_a_version_and_csv_has_the_rows_of_every_part(
     assert data["format_version"] == 1
     rows = list(csv.DictReader(io.StringIO(printed("summary", three_steps_path, "--format", "csv"))))
     for part, key in (("categories", "category"), ("ops", "name"), ("kernels", "name")):
-        assert [row["name"] for row in rows if row["part"] == part] == [row[key] for row in data[part]]
+        assert [row["name"] for row in rows if row["part"] == part] == [
+            csv_cell(row[key]) for row in data[part]
+        ]

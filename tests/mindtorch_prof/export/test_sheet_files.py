@@ -55,5 +55,5 @@ def test_cells_of_csv_files_are_quoted_and_lists_are_one_cell(tmp_path: Path) ->
         assert list(csv.reader(file)) == [
             ["name", "stack", "shape"],
             ['say "a,b"', "f;g", "[[2, 3]]"],
-            ["line\nbreak", "", ""],
+            ["line\\x0abreak", "", ""],
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from fleet_jobs import GLOO, make_job
 from trace_file_builder import TraceFileBuilder
 
 from mindtorch_prof import fleet
-from mindtorch_prof.fleet.collectives import BY_ORDER, BY_SEQUENCE, BY_STEP, bus_factor
+from mindtorch_prof.fleet.collectives import BY_ORDER, BY_SEQUENCE, BY_STEP, bus_factor, waits
 from mindtorch_prof.fleet.report import FleetReport
 
 Call = tuple[float, float, dict[str, Any]]  # start, end, arguments
@@ -46,6 +48,40 @@ def test_a_real_job_has_the_skews_that_its_publisher_sees(ecosystem: Path) -> No
     assert waits[7] == pytest.approx(1533, abs=10)
     assert waits[1] == pytest.approx(11127, abs=10)
     assert job.collectives.matched_by == (BY_STEP,)
+
+
+def test_on_the_clocks_of_files_the_figures_are_those_that_tracelens_defines(ecosystem: Path) -> None:
+    # comm_latency, skew in start time, avg_wait_time, algo bw and bus bw, from the files themselves; its
+    # GB/s are of 2**30 bytes
+    folder = ecosystem / "ranks" / "dlrm_8"
+    starts, lengths = [], []
+    for rank in range(8):
+        document = json.loads(gzip.decompress((folder / f"rank{rank}.pt.trace.json.gz").read_bytes()))
+        kernels = [
+            each
+            for each in document["traceEvents"]
+            if each.get("cat") == "kernel" and "nccl" in each["name"].lower()
+        ]
+        kernels.sort(key=lambda each: each["ts"])
+        starts.append([each["ts"] for each in kernels])
+        lengths.append([each["dur"] for each in kernels])
+    start, length = np.array(starts), np.array(lengths)
+    latency, wait = length.min(axis=0), start.max(axis=0) - start
+    job = fleet(folder, workers=1)
+    raw = waits(job.collectives, np.zeros(len(job.collectives.rank), np.int64))
+    assert (raw.skew_ns / 1e3).tolist() == wait.max(axis=0).tolist()
+    assert (raw.wait_ns.reshape(-1, 8).mean(axis=1) / 1e3).tolist() == pytest.approx(wait.mean(axis=0))
+    rows = job.collective_rows()
+    assert [row["transfer_us"] for row in rows] == latency.tolist()
+    for row, us in zip(rows, latency.tolist()):
+        assert isinstance(row["bytes"], int)
+        factor = (2 if row["name"] == "all_reduce" else 1) * 7 / 8
+        algorithm = row["bytes"] / 2**30 / (us / 1e6)
+        assert row["algorithm_gb_s"] == pytest.approx(algorithm * 2**30 / 1e9)
+        assert row["bus_gb_s"] == pytest.approx(algorithm * factor * 2**30 / 1e9)
+    # what the clocks change: a few microseconds here, as all ranks are on one machine
+    changes = [row["skew_us"] - us for row, us in zip(rows, wait.max(axis=0).tolist())]  # type: ignore[operator]
+    assert max(map(abs, changes)) < 3
 
 
 def test_sequence_numbers_match_though_windows_differ(tmp_path: Path) -> None:

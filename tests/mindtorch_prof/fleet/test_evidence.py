@@ -45,10 +45,45 @@ def test_a_rank_that_is_slow_in_half_of_the_steps_does_not_differ_steadily() -> 
     assert differences(values, 1e5) == []
 
 
-def test_too_few_steps_decide_nothing() -> None:
-    values = np.full((2, 3, 1), 1e6)
+def test_one_step_decides_nothing() -> None:
+    values = np.full((4, 1, 1), 1e6)
     values[1] += 5e6
     assert differences(values, 1e5) == []
+
+
+@pytest.mark.parametrize(
+    ("steps", "spread", "is_clear"), [(3, 2e6, True), (3, 3e6, False), (2, 4e5, True), (2, 6e5, False)]
+)
+def test_in_two_or_three_steps_values_must_lie_much_farther_apart_than_they_vary(
+    steps: int, spread: float, is_clear: bool
+) -> None:
+    values = np.full((4, steps, 2), 1e6)
+    values[2, :, 1] += 5e6
+    values[0, 0, 1] -= spread  # another rank varies
+    found = differences(values, 1e5)
+    assert [(each.place, each.column, each.shift, each.certain) for each in found] == (
+        [(2, 1, 5e6, 5e6)] if is_clear else []
+    )
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+def test_noise_in_few_steps_hardly_ever_accuses_a_rank(steps: int) -> None:
+    accused = [seed for seed in range(500) if differences(noise(4, steps, seed), 3e5)]
+    assert len(accused) <= 5
+
+
+def test_an_op_among_many_must_lie_even_farther_apart_in_few_steps() -> None:
+    values = np.full((3, 3, 1), 1e6)
+    values[1] += 5e6
+    values[0, 0] += 8e5  # the gap is 5 times the range
+    assert len(differences(values, 1e5)) == 1
+    assert differences(values, 1e5, tests=3) == []
+
+
+def test_the_certain_excess_of_few_steps_is_beyond_the_range_of_values() -> None:
+    values = np.array([[[10.0], [12.0]], [[4.0], [5.0]]])
+    assert certain_excess(values, 0).tolist() == [3.0]
+    assert certain_excess(values, 1).tolist() == [0.0]
 
 
 def test_of_two_equally_slow_ranks_among_many_both_are_found() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
+import pytest
 from fleet_jobs import GLOO, NCCL
 from trace_file_builder import OTHER, TraceFileBuilder
 
@@ -82,3 +84,29 @@ def test_a_backend_that_runs_in_the_caller_is_known_by_its_ops(tmp_path: Path) -
     collectives = collectives_of(trace.close(100).dump(tmp_path / "a.json"))
     assert types_of(collectives) == ["barrier", "all_gather"]
     assert collectives.on_device.tolist() == [0, 0]
+
+
+def test_durations_and_messages_of_a_real_rank_are_those_that_tracelens_publishes(ecosystem: Path) -> None:
+    name = "mi300_resnet_ddp_act_checkpoint"
+    collectives = collectives_of(ecosystem / "traces" / f"{name}.json.gz")
+    duration = (collectives.end_ns - collectives.start_ns) / 1e3
+    types = np.array([name.replace("_", "") for name in types_of(collectives)])
+    with open(ecosystem / "expected" / name / "coll_analysis.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        nbytes = round(float(row["In msg size (MB)_first"]) * 1024**2)
+        here = np.flatnonzero((types == row["Collective name"]) & (collectives.nbytes == nbytes))
+        own = duration[here]
+        assert len(here) == int(row["operation_count"])
+        expected = [float(row[f"dur_{key}"]) for key in ("sum", "mean", "std", "min", "max")]
+        assert [own.sum(), own.mean(), own.std(ddof=1), own.min(), own.max()] == pytest.approx(expected)
+        assert {collectives.groups[group] for group in collectives.group[here]} == {row["Process Group Name"]}
+        assert set(collectives.size[here].tolist()) == {round(float(row["Group size"]))}
+    # its table leaves out kernels that were launched before the recording: nothing says what they are
+    assert sum(int(row["operation_count"]) for row in rows) == np.count_nonzero(types != "unknown") == 12
+
+
+def test_a_kernel_that_was_launched_before_the_recording_belongs_to_no_step(ecosystem: Path) -> None:
+    collectives = collectives_of(ecosystem / "traces" / "mi300_resnet_ddp_act_checkpoint.json.gz")
+    steps = collectives.step.tolist()
+    assert steps == [-1] * 5 + [15] * 4 + [16] * 4 + [17] * 4

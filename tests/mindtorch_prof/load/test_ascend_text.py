@@ -123,6 +123,49 @@ def test_times_of_ops_are_those_of_operator_details(rank: str, ecosystem: Path) 
             assert average.self_device_time_total == pytest.approx(on_npu, abs=0.05)
 
 
+@pytest.mark.parametrize("rank", RANKS)
+def test_calls_of_cann_are_those_of_api_statistic(rank: str, ecosystem: Path) -> None:
+    folder = output(ecosystem, rank)
+    trace = load(folder).trace
+    levels = {"acl": "AscendCL", "node": "Node", "hccl": "Hccl"}
+    table = rows_of(folder / "api_statistic.csv")
+    for expected_row in table:
+        name = f"{levels[expected_row['Level']]}@{expected_row['API Name']}"
+        calls = trace.name == trace.names.index(name)
+        length = (trace.end_ns - trace.start_ns)[calls] / 1000
+        assert len(length) == int(expected_row["Count"])
+        figures = [length.sum(), length.mean(), length.min(), length.max()]
+        expected = [float(expected_row[key]) for key in ("Time(us)", "Avg(us)", "Min(us)", "Max(us)")]
+        assert figures == pytest.approx(expected, abs=0.05)
+    assert len(table) > 50
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_transfers_between_ranks_are_those_of_communication_matrix(rank: str, ecosystem: Path) -> None:
+    """The matrix lists some collectives only (the longest, the middle one ...), each by pair of ranks."""
+    folder = output(ecosystem, rank)
+    device = load(folder).trace.device
+    parts = np.flatnonzero(device.kind == DEVICE_PART)
+    compared = 0
+    matrix = json.loads((folder / "communication_matrix.json").read_text())["step50"]["collective"]
+    for key, pairs in matrix.items():
+        for pair, expected in pairs.items():
+            if expected.get("Op Name") not in device.names:  # sums of several collectives
+                continue
+            (collective,) = np.flatnonzero(device.name == device.names.index(expected["Op Name"]))
+            begin, end = device.start_ns[collective], device.end_ns[collective]
+            inside = parts[(device.start_ns[parts] >= begin) & (device.end_ns[parts] <= end + 1000)]
+            sizes = [
+                float(arguments["size(Byte)"])
+                for arguments in (device.extra_table[device.extra[i]] for i in inside.tolist())
+                if [str(arguments.get("src rank")), str(arguments.get("dst rank"))] == pair.split("-")
+                and arguments.get("task type") != "Notify_Wait"
+            ]
+            assert sum(sizes) / 1e6 == pytest.approx(expected["Transit Size(MB)"], rel=0.01), (key, pair)
+            compared += 1
+    assert compared > 20
+
+
 @pytest.mark.parametrize("left_out", ["planes", "calls", "connections", "flows", "files", "all"])
 def test_work_of_the_device_is_the_same_where_a_level_records_less(
     left_out: str, ecosystem: Path, tmp_path: Path

@@ -11,6 +11,7 @@ import planted_secrets as planted
 import pytest
 
 from mindtorch_prof import cli, load
+from mindtorch_prof.load import byte_source
 from mindtorch_prof.rewrite.redact import redact_file, trace_without_environment
 
 
@@ -106,3 +107,10 @@ def test_a_trace_loses_its_environment(path: Path) -> None:
     assert "env" not in trace.settings.metadata
     assert trace.settings.metadata["pip_packages"] == planted.top()["pip_packages"]
     assert trace_without_environment(trace) == (trace, [])
+
+
+def test_a_file_that_unpacks_to_far_more_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_source, "_RATIO_FROM", 1 << 20)
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b"[" + b" " * (4 << 20)))
+    with pytest.raises(ValueError, match="it unpacks to more than 500 times its size"):
+        redact_file(tmp_path / "bomb.json.gz")

@@ -7,6 +7,7 @@ import importlib
 
 import fact_files
 from case_runner import cases, run
+from python_texts import as_recorded
 
 
 @functools.cache
@@ -21,8 +22,8 @@ def recorded(*modules: str) -> list[tuple[str, str]]:
 
 
 def show(module: str, case: str, package: str = "mindtorch_v2") -> list[str]:
-    """The lines that one case shows now."""
-    return run(cases(importlib.import_module(module))[case], package)
+    """The lines that one case shows now, in the words of the Python that the facts were recorded with."""
+    return [as_recorded(line) for line in run(cases(importlib.import_module(module))[case], package)]
 
 
 def differing(module: str, package: str) -> list[str]:

@@ -47,6 +47,7 @@ ROWS = (
     "x.scatter_(1, torch.tensor([[0, 1], [2, 0]]), torch.ones(2, 2), reduce='add')",
     "x.scatter_(1, torch.tensor([[0, 1], [2, 0]]), 2.0, reduce='multiply')",
     "torch.nn.RNN(4, 3, nonlinearity='relu')(torch.nn.utils.rnn.pack_sequence([x, x[:2]]))[0].data",
+    "torch.ops.aten._batch_norm_with_update(x, None, None, torch.zeros(4), torch.ones(4), 0.1, 1e-5)",
     "torch.sparse.sum(x.to_sparse().requires_grad_()).backward()",
     "torch.sparse.sum(x.to_sparse(), 0)",
     "x.to_sparse().requires_grad_().to_dense().sum().backward()",

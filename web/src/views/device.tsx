@@ -1,21 +1,11 @@
 // Device: what each device did with its time, and why it was idle.
 import type { ComponentChildren } from "preact";
 import type { ViewProps } from "../app";
+import { PARTS, type Figures, type Step } from "../device_parts";
 import { bytes, count, label, percent, plural, time } from "../format";
 import { Empty, Panel } from "../parts";
 import { useBlock, useStore } from "../store";
 
-type Figures = {
-  span_us: number;
-  computation_us: number;
-  exposed_communication_us: number;
-  exposed_copy_us: number;
-  idle_us: number;
-  busy_us: number;
-  communication_us: number;
-  overlap: number;
-};
-type Step = Figures & { step: number; start_ns: number; gap_before_us: number };
 type Stream = Figures & { stream: number; events: number; longest_idle_us: number };
 type Work = { name: string; count: number; time_us: number; share: number; mean_us: number };
 type Copy = { direction: string; count: number; bytes: number | null; time_us: number; gb_per_s: number | null };
@@ -41,13 +31,6 @@ type Device = Figures & {
   copies: Copy[];
   idle: Idle;
 };
-
-const PARTS = [
-  ["Computation", "computation_us", "op"],
-  ["Exposed communication", "exposed_communication_us", "autograd"],
-  ["Exposed copies", "exposed_copy_us", "copy"],
-  ["Idle", "idle_us", "idle"],
-] as const;
 
 const us = (value: number) => time(value * 1000);
 const share = (part: number) => percent(part, 1);

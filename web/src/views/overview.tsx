@@ -1,22 +1,25 @@
 // Overview: where the time went, in one look.
 import type { ViewProps } from "../app";
 import { SHARE_KINDS } from "../colours";
+import { STEP_PARTS, type Step as DeviceStep } from "../device_parts";
 import { bytes, count, label, median, percent, plural, spelled, time } from "../format";
 import { Facts, Panel } from "../parts";
 import { onDevice, Rows } from "../rows";
-import { useStore } from "../store";
+import { useBlock, useStore } from "../store";
 
 type Share = { label: string; parts: [string, number][] };
 type Step = [string, number, number];
+type StepsOfDevice = { device: number; steps: DeviceStep[]; n_steps: number };
 
 type Evidence = { name: string; where: string; count: number; total_us: number };
 type Finding = { code: string; message: string; advice: string; at_stake_us: number; share: number; evidence: Evidence[] };
 type Device = { label: string; events: number; span_us: number; busy_us: number; busy_share: number };
 
-export function Overview({ summary }: ViewProps) {
+export function Overview({ summary, trace }: ViewProps) {
   const { values } = summary;
   const rows = new Rows(summary, "name");
   const steps: Step[] = values.steps;
+  const devices = ((useBlock("device", trace)?.values.devices ?? []) as StepsOfDevice[]).filter((device) => device.steps.length > 0);
   return (
     <>
       <Tiles values={values} rows={rows} steps={steps} />
@@ -31,6 +34,9 @@ export function Overview({ summary }: ViewProps) {
         {rows.has("self_device_ns") && <TopOps rows={rows} field="self_device_ns" title="Kernels by device time" />}
         <TopOps rows={rows} field="self_ns" title="Operators by self CPU time" />
         {steps.length > 0 && <Steps steps={steps} wide={rows.has("self_device_ns") || steps.length > 30} />}
+        {devices.map((device) => (
+          <DeviceSteps key={device.device} of={device} label={devices.length > 1 ? `Steps on device ${device.device}` : "Steps on the device"} />
+        ))}
         <Panel title="Recording" class="wide">
           <Facts rows={(values.facts as [string, string][]).map(([k, v]) => [k, label(v)])} />
         </Panel>
@@ -223,12 +229,15 @@ function TopOps(props: { rows: Rows; field: string; title: string }) {
   );
 }
 
+const MOST_BARS = 400;
+const shortStep = (name: string, bars: number) => (bars <= 24 ? label(name).replace("ProfilerStep#", "#") : "");
+
 function Steps({ steps, wide }: { steps: Step[]; wide: boolean }) {
   const store = useStore();
   const most = Math.max(...steps.map((s) => s[2]), 1);
-  const shown = steps.slice(0, 400);
+  const shown = steps.slice(0, MOST_BARS);
   return (
-    <Panel title="Steps" class={wide ? "wide" : ""} note={steps.length > shown.length ? `Showing the first 400 of ${count(steps.length)} steps.` : undefined}>
+    <Panel title="Steps" class={wide ? "wide" : ""} note={steps.length > shown.length ? `Showing the first ${MOST_BARS} of ${count(steps.length)} steps.` : undefined}>
       <div class="steps" tabIndex={0} role="group" aria-label="Steps">
         {shown.map(([name, start, duration], i) => (
           <button
@@ -240,9 +249,56 @@ function Steps({ steps, wide }: { steps: Step[]; wide: boolean }) {
           >
             <span class="step-time">{shown.length <= 12 ? time(duration, 1) : ""}</span>
             <span class="step-bar" style={{ height: `${Math.max(1, (100 * duration) / most)}px` }} />
-            <span class="step-name">{shown.length <= 24 ? label(name).replace("ProfilerStep#", "#") : ""}</span>
+            <span class="step-name">{shortStep(name, shown.length)}</span>
           </button>
         ))}
+      </div>
+    </Panel>
+  );
+}
+
+/** The steps of one device as bars, stacked by what the device did. */
+function DeviceSteps({ of, label: title }: { of: StepsOfDevice; label: string }) {
+  const store = useStore();
+  const shown = of.steps.slice(0, MOST_BARS);
+  const whole = (step: DeviceStep) => step.gap_before_us + step.span_us;
+  const most = Math.max(...shown.map(whole), 1e-3);
+  const parts = STEP_PARTS.filter(([, key]) => shown.some((step) => step[key] > 0));
+  const more = of.n_steps > shown.length ? ` Showing the first ${count(shown.length)} of ${count(of.n_steps)} steps.` : "";
+  const us = (value: number) => time(value * 1000);
+  return (
+    <Panel title={title} class="wide" note={`The work launched in a step, whenever it ran, and the gap between it and the work before.${more}`}>
+      <p class="step-legend">
+        {parts.map(([name, key, colour]) => (
+          <span key={key}>
+            <span class={`dot fill-${colour}`} aria-hidden="true" />
+            {name}
+          </span>
+        ))}
+      </p>
+      <div class="steps" tabIndex={0} role="group" aria-label={title}>
+        {shown.map((step) => {
+          const name = `ProfilerStep#${step.step}`;
+          const text = parts.map(([part, key]) => `${part} ${us(step[key])} (${percent(step[key], whole(step))})`).join(", ");
+          return (
+            <button
+              key={step.step}
+              type="button"
+              class="step"
+              data-device-step={step.step}
+              title={`${name}: ${us(whole(step))}. ${text}; click to show it on the timeline`}
+              onClick={() => store.go("timeline", { name, time: [step.start_ns, step.start_ns + step.span_us * 1000] })}
+            >
+              <span class="step-time">{shown.length <= 12 ? time(whole(step) * 1000, 1) : ""}</span>
+              <span class="step-stack" style={{ height: `${Math.max(1, (100 * whole(step)) / most)}px` }}>
+                {parts.map(([, key, colour]) => (
+                  <span key={key} class={`fill-${colour}`} style={{ height: `${(100 * step[key]) / (whole(step) || 1)}%` }} />
+                ))}
+              </span>
+              <span class="step-name">{shortStep(name, shown.length)}</span>
+            </button>
+          );
+        })}
       </div>
     </Panel>
   );

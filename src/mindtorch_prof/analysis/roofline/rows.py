@@ -6,7 +6,7 @@ A model runs once per distinct name and inputs; kernel times are sums over colum
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from ...inputs import Inputs
 from ...json_types import JSONValue
 from ...trace import ANNOTATION, DEVICE_COPY, NODE, OP, Device, Trace
 from ...tree import nearest, sum_by
-from ..recording import Recording, recorded_results
+from ..recording import Recording, as_results
 from .collectives import collective
 from .models import model_of, work_of
 from .peaks import Peaks, peaks_from, peaks_of, read_peaks
@@ -80,6 +80,9 @@ class Roofline:
     covered_us: float  # of those that ran under an op with a model
     unlinked_us: float  # of those that no op in the trace launched
     notes: list[str]
+    row_of_work: IntArray = field(
+        repr=False, compare=False
+    )  # by row of `Trace.device`: the row of the innermost op with a model that launched it; -1: none
 
     @property
     def coverage(self) -> float | None:
@@ -131,7 +134,7 @@ def roofline(recording: Recording, peaks: Peaks | Mapping[str, JSONValue] | str 
 
     peaks: of the device; else they are looked up by the device's name in the trace. A text is what `--peaks` takes.
     """
-    results = recorded_results(recording)
+    results = as_results(recording)  # synthetic ops are those of a graph's capture: they have kernels
     trace = results.trace
     name, found, notes = _device(trace)
     if isinstance(peaks, str):
@@ -142,7 +145,7 @@ def roofline(recording: Recording, peaks: Peaks | Mapping[str, JSONValue] | str 
         found, notes = peaks, []
     calls = _Calls(trace)
     work = _DeviceWork(trace, results.tree.parent, calls.modelled)
-    rows = _rows(calls, work, found)
+    rows, row_of_work = _rows(calls, work, found)
     not_covered = _not_covered(calls, work)
     if work.total_ns and not trace.settings.shapes_recorded and not any(calls.modelled):
         notes.append("the inputs of ops were not recorded: record with record_shapes=True")
@@ -155,6 +158,7 @@ def roofline(recording: Recording, peaks: Peaks | Mapping[str, JSONValue] | str 
         work.covered_ns / 1000,
         work.unlinked_ns / 1000,
         notes,
+        row_of_work,
     )
 
 
@@ -361,7 +365,8 @@ def _shown_inputs(inputs: Inputs | None) -> tuple[list[object], list[str]]:
     return ([], []) if inputs is None else (list(inputs.dims), list(inputs.types))
 
 
-def _rows(calls: _Calls, work: _DeviceWork, peaks: Peaks | None) -> list[Row]:
+def _rows(calls: _Calls, work: _DeviceWork, peaks: Peaks | None) -> tuple[list[Row], IntArray]:
+    """The rows; and by row of Device, the index of the row of the op that launched it, -1: none."""
     kinds = calls.kinds
     every = np.arange(len(work.op))
     ops, busy = work.busy_ns(every)
@@ -379,6 +384,7 @@ def _rows(calls: _Calls, work: _DeviceWork, peaks: Peaks | None) -> list[Row]:
     tf32 = np.bincount(pair_group[is_tf32], minlength=len(groups)) > 0
     linked = sum_by(pair_group, pair_length * work.is_copy_over_link()[work.kernel], len(groups))
     all_length = sum_by(pair_group, pair_length, len(groups))
+    numbers = np.flatnonzero(count)
     rows = [
         _row(
             groups[number],
@@ -389,9 +395,18 @@ def _rows(calls: _Calls, work: _DeviceWork, peaks: Peaks | None) -> list[Row]:
             bool(tf32[number]),
             bool(2 * linked[number] > all_length[number]),
         )
-        for number in np.flatnonzero(count).tolist()
+        for number in numbers.tolist()
     ]
-    return sorted(rows, key=lambda row: (-row.kernel_us, row.name, str(row.input_shapes), str(row.dtypes)))
+    order = sorted(
+        range(len(rows)),
+        key=lambda i: (-rows[i].kernel_us, rows[i].name, str(rows[i].input_shapes), str(rows[i].dtypes)),
+    )
+    place = np.full(len(groups) + 1, -1, np.int64)
+    place[numbers[order]] = np.arange(len(order))
+    row_of_work = np.full(len(work.device), -1, np.int64)
+    owner_kind = np.append(calls.kind, -1)[work.owner]
+    row_of_work[work.rows] = place[group_of[owner_kind]]
+    return [rows[i] for i in order], row_of_work
 
 
 def _groups(kinds: list[_Kind]) -> tuple[IntArray, list[_Kind]]:

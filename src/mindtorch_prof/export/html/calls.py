@@ -164,7 +164,8 @@ def _frames_at(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
         if not len(here):
             continue
         part = slice(first, last)
-        above = np.where(frames.parent[part] < first, -1, frames.parent[part] - first)
+        above = frames.parent[part]
+        above = np.where((above >= first) & (above < last), above - first, -1)
         inside = innermost(frames.start_ns[part], frames.end_ns[part], above, times[here])
         rows[here] = np.where(inside >= 0, inside + first, -1)
     return rows

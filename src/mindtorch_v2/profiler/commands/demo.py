@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mindtorch_prof.commands import show
-from mindtorch_prof.commands._common import CommandError, add_wide, plain, say
+from mindtorch_prof.commands._common import CommandError, add_wide, say
+from mindtorch_prof.text_escaping import terminal_text
 
 if TYPE_CHECKING:
     from mindtorch_v2._tensor import Tensor
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         f"\n{options.steps} steps recorded {len(prof.events()):,} events in {rows} rows; the table shows {min(options.rows, rows)}."
     )
     print(
-        f"The trace is in {plain(options.trace)}. What to do with it:\n"
+        f"The trace is in {terminal_text(options.trace)}. What to do with it:\n"
         f"  mindtorch-prof summary {shlex.quote(options.trace)}\n"
         f"  mindtorch-prof report {shlex.quote(options.trace)} -o report.html"
     )

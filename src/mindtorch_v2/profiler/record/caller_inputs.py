@@ -1,27 +1,26 @@
-"""Inputs by caller: columns of events and the recorder's descriptions in, the inputs that torch shows for calls by its own code out.
+"""Inputs of recorded ops: the recorder's descriptions in, the engine's `Inputs` out, also those that torch shows for its own calls.
 
 torch shows other inputs for an op that the user calls than for one that its own ops or derivatives call. In `x * 2` the 2 is shown as
-a tensor, in a derivative that doubles as a number; a factory that the user calls has no dtype, the `empty` inside it may have one. The
-enclosing event tells who called, so this is decided after the stop. Ops are known by name only.
+a tensor, in a derivative that doubles as a number; a factory that the user calls has no dtype, the `empty` inside it may have one. Who
+called is found after the stop (`mindtorch_prof.sealing.inputs_by_caller`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import orjson
 
-from mindtorch_prof.trace import NODE, OP
-from mindtorch_prof.tree import thread_slices
+from mindtorch_prof.inputs import Inputs
+from mindtorch_prof.sealing.raw import VARIANTS
 
-from ... import _dtype
+from ... import _dispatch, _dtype
 from ..._codegen import described
-from .op_inputs import as_torch_passes, as_torch_shows, number_of
+from ..record_function import KeywordValues
+from .op_inputs import as_torch_passes, as_torch_shows, number_of, op_inputs, range_inputs
 
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
-_TORCH_NODES = re.compile(r"torch::autograd::\w+$|\w+Backward\d+$")
 
 # callers that pass a number on as the tensor that was made of it
 _PASSING_TENSORS = frozenset(
@@ -38,61 +37,66 @@ _ALLOCATING = ("empty", "empty_like", "new_empty", "empty_strided")
 _OPTIONS_OF_TENSOR = frozenset(("new_empty", "new_empty_strided"))
 
 
-def inputs_by_caller(
-    names: tuple[str, ...],
-    name: np.ndarray,
-    kind: np.ndarray,
-    thread: np.ndarray,
-    end_ns: np.ndarray,
-    inputs: np.ndarray,
-    shown: Sequence[tuple[Any, tuple]],
-    descriptions: Sequence[tuple],
-) -> tuple[np.ndarray, list[tuple[Any, tuple]]]:
-    """By event its inputs, as an index of the table, and the table, with what torch shows for calls by its own ops and nodes.
+class LiveInputs:
+    """The inputs of a recording in this process, by number, with the rules for calls by torch's own ops and nodes."""
 
-    `names` to `inputs` are columns of a trace. By index of `inputs`: `shown`, (op, arguments as torch shows them for calls by users), and
-    `descriptions`, those of the recorder.
-    """
-    table = list(shown)
-    depends = [_depends_on_caller(op, description) for (op, _), description in zip(table, descriptions)]
-    depends_on_caller = np.array([*depends, False])
-    if not depends_on_caller.any():
-        return inputs, table
-    rows = np.flatnonzero(depends_on_caller[inputs])
-    is_torch_node = np.array([_TORCH_NODES.match(text) is not None for text in names])
-    can_call = (kind == OP) | ((kind == NODE) & is_torch_node[name])
-    rows, callers = _callers(thread, end_ns, rows, can_call)
-    if not len(rows):
-        return inputs, table
-    inputs = inputs.copy()
-    new_inputs: dict[tuple[int, int, int], int] = {}  # (inputs, the caller's inputs + 1, the caller's name)
-    recorded, caller_name, count = inputs[rows].astype(np.int64), name[callers], len(names)
-    for _ in range(4):  # the inputs of a caller may depend on its own caller
-        above = inputs[callers]
-        span = len(table) + 1
-        keys, key_of_row = np.unique((recorded * span + above + 1) * count + caller_name, return_inverse=True)
-        by_key = np.empty(len(keys), np.int32)
-        for number, key in enumerate(keys.tolist()):
-            key, called_from = divmod(key, count)
-            index, outer = divmod(key, span)
-            new_index = new_inputs.get((index, outer, called_from))
-            if new_index is None:
-                op = table[index][0]
-                caller = names[called_from].removeprefix("aten::")
-                values = _passed_by(
-                    op, described(op, descriptions[index]), caller, table[outer - 1] if outer else None
-                )
-                new_index = index
-                if values != table[index][1]:
-                    new_index = len(table)
-                    table.append((op, values))
-                new_inputs[index, outer, called_from] = new_index
-            by_key[number] = new_index
-        by_row = by_key[key_of_row.reshape(-1)]
-        if (by_row == inputs[rows]).all():
-            break
-        inputs[rows] = by_row
-    return inputs, table
+    def __init__(self) -> None:
+        self.shown: list[tuple[Any, tuple]] = []  # by number: the op (None: a range) and its arguments
+        self.inputs: list[Inputs] = []
+        self._described: list[tuple] = []
+        self._depends: list[bool] = []
+        self._variants: list[tuple[Any, tuple]] = []
+        self._variant_inputs: list[Inputs] = []
+        # (inputs, the caller, its inputs) -> the number of the inputs that are shown
+        self.known: dict[tuple[int, str, int], int] = {}
+
+    def add(self, descriptions: Sequence[tuple]) -> None:
+        """Add the recorder's descriptions that have come since the last call; they are numbered in order."""
+        for flat in descriptions[len(self.shown) :]:
+            op = None if flat[0] < 0 else _dispatch.BY_UID[flat[0]]
+            described_as = flat[1:] if op is None else described(op, flat)
+            values = described_as if op is None else as_torch_shows(op, described_as)
+            self._described.append(described_as)
+            self._depends.append(_depends_on_caller(op, flat))
+            self.inputs.append(_as_inputs(op, values))
+            self.shown.append((op, values))
+
+    def depends_on_caller(self) -> list[bool]:
+        """By number: whether the shown inputs depend on the caller."""
+        return self._depends
+
+    def variants(self) -> list[Inputs]:
+        """The inputs that are shown for calls by torch's own code only."""
+        return self._variant_inputs
+
+    def op_and_arguments(self, number: int) -> tuple[Any, tuple]:
+        """The op, None for a range, and the arguments with this number."""
+        return self._variants[number - VARIANTS] if number >= VARIANTS else self.shown[number]
+
+    def shown_for(self, inputs: int, caller: str, callers_inputs: int) -> int:
+        """The number of the inputs that are shown for a call by an op or a node."""
+        key = (inputs, caller, callers_inputs)
+        number = self.known.get(key)
+        if number is None:
+            op, values = self.shown[inputs]
+            outer = self.op_and_arguments(callers_inputs) if callers_inputs >= 0 else None
+            passed = _passed_by(op, self._described[inputs], caller.removeprefix("aten::"), outer)
+            number = inputs
+            if passed != values:
+                number = VARIANTS + len(self._variants)
+                self._variants.append((op, passed))
+                self._variant_inputs.append(_as_inputs(op, passed))
+            self.known[key] = number
+        return number
+
+
+def _as_inputs(op: Any, values: tuple) -> Inputs:
+    if op is not None:
+        return op_inputs(op, values)
+    # the keyword values of a range, if any, are the last of its recorded values
+    if values and values[-1].__class__ is KeywordValues:
+        return range_inputs(values[:-1], orjson.loads(values[-1].encode()))
+    return range_inputs(values, None)
 
 
 def _depends_on_caller(op: Any, description: tuple) -> bool:
@@ -107,23 +111,6 @@ def _depends_on_caller(op: Any, description: tuple) -> bool:
 
 
 _NUMBER_CLASSES = ((int,), (float,), (bool,), (complex,))
-
-
-def _callers(
-    thread: np.ndarray, end: np.ndarray, rows: np.ndarray, can_call: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Those of `rows` whose parent is a row of `can_call`, and their parents."""
-    inside = np.zeros(len(rows), bool)
-    for first, last in thread_slices(thread):
-        until = np.maximum.accumulate(np.where(can_call[first:last], end[first:last], 0))
-        low, high = np.searchsorted(rows, (first + 1, last))
-        inside[low:high] = until[rows[low:high] - 1 - first] >= end[rows[low:high]]
-    rows = rows[inside]
-    parent = rows - 1
-    while len(too_short := np.flatnonzero(end[parent] < end[rows])):
-        parent[too_short] -= 1
-    called = can_call[parent]
-    return rows[called], parent[called]
 
 
 def _passed_by(op: Any, description: tuple, caller: str, outer: Any) -> tuple:

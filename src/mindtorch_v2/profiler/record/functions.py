@@ -17,6 +17,9 @@ from typing import Any
 import numpy as np
 
 from mindtorch_prof.frames import module_frame
+from mindtorch_prof.sealing.raw import HIDDEN_KIND, LIBRARY_KIND, RETURN, SHOWN_KIND, TRANSPARENT_KIND
+
+__all__ = ["CALLBACK", "HIDDEN", "MODULE", "RETURN", "Functions", "append_numbered", "prefixes", "shortened"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)
@@ -56,14 +59,10 @@ _LIBRARIES = (
 # code that calls the user's overrides
 _OVERRIDES = ("<op guard>", _PACKAGE + "_overrides.py", _PACKAGE + "_torch_dispatch.py")
 
-# Numbers. Those above `CALLBACK` are given out one by one, each to a function, a module or a C function.
-RETURN = 0  # in the log: a return instead of a call
+# Numbers, besides RETURN. Those above `CALLBACK` are given out one by one, each to a function, a module or a C function.
 HIDDEN = 1  # all functions that are never shown
 CALLBACK = 2  # where hidden code calls the user's
 MODULE = -1  # `Module.__call__`: its frame tells which module
-
-# Kinds of functions: shown; hidden; hidden if the nearest caller of another kind is hidden; hidden, but what it calls is shown.
-SHOWN_KIND, HIDDEN_KIND, LIBRARY_KIND, TRANSPARENT_KIND = range(4)
 
 
 def append_numbered(items: list[Any], item: Any) -> int:
@@ -214,12 +213,16 @@ class Functions:
         """By number: its kind."""
         return np.array([kind for _, kind in self.entries], np.int8)
 
-    def code_of(self, number: int) -> CodeType | None:
-        """The code that runs in a call with this number."""
+    def lines_of(self, number: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Where lines begin in the bytecode that runs in a call with this number, and those lines."""
         text, _ = self.entries[number]
         if text is None or text.__class__ is str:
             return None
-        return self.module_code if text[0].__class__ is str else text[0]
+        code = self.module_code if text[0].__class__ is str else text[0]
+        if code is None:
+            return None
+        begins, lines = np.array([(begin, at or 0) for begin, _, at in code.co_lines()], np.int64).T
+        return begins, lines
 
 
 def prefixes() -> tuple[str, ...]:

@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mindtorch_prof.sealing.raw import RANGES
+
 from ... import _dispatch
 from ... import _recording_hooks as hooks
 from ..._graph import Switches, grad_state
 from ..._overrides import process_state
-from .recorder import RANGES, Config, Recorder
+from .recorder import Config, Recorder
 
 _TURNS, _RUNS = 9, 6  # a program runs so often recorded and so often not, by turns
 _INTERRUPTED_NS = 20_000  # a sample of so much holds something else: another program had the processor
@@ -156,7 +158,8 @@ def _added(program: Callable[[], object], config: Config, evicted: int) -> _Adde
         samples = recorder.core.cost_samples()
     finally:
         recorder.stop()
-    keys = recorder.core.rows()[0][2][first:n_rows, 0]
+    rows = recorder.hand_over().joined("rows", recorder.thread, len(recorder.wanted.columns))
+    keys = rows[first:n_rows, 0]
     recorder.release()
     n_ranges = int(np.count_nonzero(keys >= RANGES))
     n_runs = _TURNS * _RUNS

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mindtorch_prof.sealing.python_calls import CALL_SITE
+
 from ... import _dispatch
 from ..._graph import grad_state
 from . import allocations
 from .functions import HIDDEN, MODULE, RETURN
-from .python_calls import CALL_SITE
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -37,12 +38,31 @@ _PROFILE_FUNCTIONS = 6  # the tool of `sys.monitoring` that calls the functions 
 # whether Python stores the locals of each frame with events in a dict: until the next event, that refers to what is freed meanwhile
 _STORES_LOCALS = sys.version_info < (3, 11)
 _CHUNK = 1 << 16  # integers that are converted to an array at once
+_DROPPED_FROM = 1 << 12  # integers that were taken: fewer are not worth dropping
 
 
 class _Thread:
     """What is recorded of one thread."""
 
-    __slots__ = ("calls", "hook", "ident", "native", "open", "other", "rows", "tensors", "traces", "untraced")
+    __slots__ = (
+        "calls",
+        "calls_dropped",
+        "calls_taken",
+        "hook",
+        "ident",
+        "is_dropping",
+        "n_open_dropped",
+        "native",
+        "n_drops",
+        "open",
+        "other",
+        "rows",
+        "tensors",
+        "tensors_dropped",
+        "tensors_taken",
+        "traces",
+        "untraced",
+    )
 
     def __init__(self, ident: int) -> None:
         self.ident = ident
@@ -51,6 +71,12 @@ class _Thread:
         self.open: list[_OpenRange] = []  # ranges that have begun and not ended
         self.calls: list[int] = []  # the log of Python calls, see `python_calls`
         self.tensors: list[int] = []  # the tensors that were arguments of ops, in the order of calls
+        # Rows refer to places in `calls` and `tensors`, counted from the beginning of the recording. `take` copies what is new; only
+        # the thread itself then drops it from the lists, so that it always knows how long they are.
+        self.calls_taken = self.tensors_taken = 0  # integers that `take` has copied
+        self.calls_dropped = self.tensors_dropped = 0  # of those, integers that are no longer in the lists
+        self.n_open_dropped = 0  # calls among them that had not returned
+        self.n_drops, self.is_dropping = 0, False
         self.traces = False  # whether calls are logged
         self.hook: Callable[[FrameType, str, Any], None] | None = (
             None  # the profile function, once there is one
@@ -59,6 +85,49 @@ class _Thread:
         self.untraced = (
             0  # how many ops and functions of the library are under way: what they call is not logged
         )
+
+    def call_position(self) -> int:
+        """How many rows the log of calls has had."""
+        while True:
+            dropped = self.calls_dropped
+            position = (dropped + len(self.calls)) // 2
+            if dropped == self.calls_dropped:  # else a finalizer has run an op of this thread between the two
+                return position
+
+    def tensor_position(self) -> int:
+        """How many tensors there have been."""
+        while True:
+            dropped = self.tensors_dropped
+            position = dropped + len(self.tensors)
+            if dropped == self.tensors_dropped:
+                return position
+
+    def drop_taken(self) -> None:
+        """Free what `take` has copied. Called by the thread itself."""
+        if self.is_dropping:
+            return
+        self.is_dropping = True
+        n_calls, n_tensors = self.calls_taken - self.calls_dropped, self.tensors_taken - self.tensors_dropped
+        words = self.calls[0:n_calls:2]
+        self.n_open_dropped += len(words) - 2 * words.count(RETURN)
+        del self.calls[:n_calls], self.tensors[:n_tensors]
+        self.calls_dropped += n_calls
+        self.tensors_dropped += n_tensors
+        self.n_drops += 1
+        self.is_dropping = False
+
+    def take_positioned(self) -> tuple[list[int], list[int]]:
+        """What has come to `calls` and `tensors` since the last time. Called by any thread."""
+        while True:
+            n_drops = self.n_drops
+            calls = self.calls[self.calls_taken - self.calls_dropped :]
+            tensors = self.tensors[self.tensors_taken - self.tensors_dropped :]
+            if not self.is_dropping and n_drops == self.n_drops:
+                break
+            time.sleep(0)  # the thread is dropping: let it
+        self.calls_taken += len(calls)
+        self.tensors_taken += len(tensors)
+        return calls, tensors
 
 
 _OpenRange = list[Any]  # the thread, then the row. A list: it is compared by identity
@@ -110,6 +179,8 @@ def record_op(op: Any, *arguments: Any) -> Any:
         return result
     finally:
         thread.rows.extend((op.uid, start, clock(), sequence, *details))
+        if thread.tensors_taken - thread.tensors_dropped > _DROPPED_FROM:
+            thread.drop_taken()
         if is_traced:
             core._resume(thread)
 
@@ -125,7 +196,6 @@ class Core:
         self.recorded: dict[int, _Thread] = {}  # by identity: the threads whose ops are recorded
         self.traced: dict[int, _Thread] = {}  # the threads whose calls are traced
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
-        self.sealed_tensors: list[np.ndarray] = []
         self.taken_over: list[int] = []  # identity of a thread, native id before and now, time
         self.here = threading.local()  # `is_known`, if this thread had an event
         self.is_tracing = False
@@ -178,10 +248,10 @@ class Core:
         if wanted.inputs:
             details.append(_reporting(self.recording.inputs_of, op, arguments, otherwise=-1))
         if wanted.calls:
-            details.append(len(thread.calls) // 2)
+            details.append(thread.call_position())
         if wanted.tensors:
             ids = _reporting(self.recording.tensor_ids_of, op, arguments) if details[0] >= 0 else None
-            details.append(-1 if ids is None else len(thread.tensors))
+            details.append(-1 if ids is None else thread.tensor_position())
             thread.tensors += ids or ()
         return details
 
@@ -273,7 +343,8 @@ class Core:
         """Calls that have not returned end now."""
         for thread in list(self.traced.values()):
             words = thread.calls[0::2]
-            thread.calls.extend((RETURN, now) * max(len(words) - 2 * words.count(RETURN), 0))
+            n_open = thread.n_open_dropped + len(words) - 2 * words.count(RETURN)
+            thread.calls.extend((RETURN, now) * max(n_open, 0))
 
     def log_call(self, ident: int, number: int, call_site: int, now: int) -> None:
         """Log a call that began before this thread, or another, was traced."""
@@ -312,7 +383,7 @@ class Core:
         assert functions is not None
         number_of_code, number_of_c_function = functions.number_of_code, functions.number_of_c_function
         known_code, known_c_function = functions.numbers.get, functions.c_functions.get
-        stores_locals = _STORES_LOCALS
+        stores_locals, dropped_from = _STORES_LOCALS, _DROPPED_FROM
 
         def hook(frame: FrameType, event: str, argument: Any) -> None:
             if thread.other is not None:
@@ -337,6 +408,8 @@ class Core:
                 log((number | (frame.f_lasti + 1) << CALL_SITE, now()))
             else:
                 log((RETURN, now()))
+                if thread.calls_taken - thread.calls_dropped > dropped_from:
+                    thread.drop_taken()
 
         thread.hook = hook
         return hook
@@ -403,20 +476,33 @@ class Core:
             thread.open.clear()
         return count
 
-    def rows(self) -> list[tuple[int, int, np.ndarray]]:
-        """By thread: its identity, its native id, and its rows."""
-        width = len(self.wanted.columns)
-        arrays, n_tensors = [], 0
-        self.sealed_tensors = []
+    def open_ranges(self, now: int) -> dict[int, np.ndarray]:
+        """By thread: the rows of the ranges that are open, as if they ended now."""
+        rows = {
+            thread.ident: [
+                value for token in reversed(thread.open.copy()) for value in (*token[1:3], now, *token[4:])
+            ]
+            for thread in list(self.recorded.values())
+        }
+        return {ident: np.array(values, np.int64) for ident, values in rows.items() if values}
+
+    def take(self) -> tuple[dict[tuple[str, int], list[np.ndarray]], dict[int, int]]:
+        """Hand over what was recorded since the last time, while threads go on: blocks of integers by log and thread (see
+        `mindtorch_prof.sealing.logs`); and the native ids of threads. Rows come before what they refer to."""
+        blocks: dict[tuple[str, int], list[np.ndarray]] = {}
+        natives = {thread.ident: thread.native for thread in list(self.recorded.values())}
         for thread in list(self.recorded.values()):
-            rows = _as_array(thread.rows).reshape(-1, width)
-            if self.wanted.tensors:  # counted from the first tensor of all threads
-                rows[:, -1] += np.where(rows[:, -1] >= 0, n_tensors, 0)
-            # a copy: an op that is still under way on another thread may add to the list
-            self.sealed_tensors.append(_as_array(thread.tensors))
-            n_tensors += len(self.sealed_tensors[-1])
-            arrays.append((thread.ident, thread.native, rows))
-        return arrays
+            blocks["rows", thread.ident] = [_taken(thread.rows)]
+        threads = {
+            id(thread): thread for table in (self.recorded, self.traced) for thread in list(table.values())
+        }
+        for thread in threads.values():
+            calls, tensors = thread.take_positioned()
+            blocks["calls", thread.ident] = [_as_array(calls)]
+            blocks["tensors", thread.ident] = [_as_array(tensors)]
+        blocks["memory", 0] = [_taken(self.memory)]
+        blocks["takeovers", 0] = [_taken(self.taken_over)]
+        return {key: parts for key, parts in blocks.items() if parts[0].size}, natives
 
     def sample_all_costs(self) -> None:
         """From now on measure all events instead of some, for `cost_samples`."""
@@ -434,23 +520,6 @@ class Core:
         """How many Python calls of the thread that began the recording have returned."""
         thread = self.traced.get(self.recording.thread)
         return 0 if thread is None else thread.calls[0::2].count(RETURN)
-
-    def call_logs(self) -> dict[int, np.ndarray]:
-        """By thread: the log of its calls."""
-        threads = list(self.traced.items())
-        return {ident: _as_array(thread.calls).reshape(-1, 2) for ident, thread in threads}
-
-    def memory_rows(self) -> np.ndarray:
-        """Allocations and frees."""
-        return np.array(self.memory, np.int64).reshape(-1, 4)
-
-    def takeovers(self) -> np.ndarray:
-        """Rows of (identity, native id before and now, time): a thread got the identity of one that had ended."""
-        return np.array(self.taken_over, np.int64).reshape(-1, 4)
-
-    def tensor_ids(self) -> np.ndarray:
-        """The tensors of all threads, which the rows that were asked for last refer to."""
-        return np.concatenate(self.sealed_tensors)
 
 
 def _others_have_profile_functions() -> bool:
@@ -475,6 +544,13 @@ def _as_array(integers: list[int]) -> np.ndarray:
     for first in range(0, len(array), _CHUNK):
         last = min(first + _CHUNK, len(array))
         array[first:last] = integers[first:last]
+    return array
+
+
+def _taken(integers: list[int]) -> np.ndarray:
+    """The integers of a list that other threads append to, removed from it."""
+    array = _as_array(integers)
+    del integers[: len(array)]
     return array
 
 

@@ -11,19 +11,23 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from mindtorch_prof.sealing.logs import OF_ALL, Logs
+from mindtorch_prof.sealing.raw import RANGES
+
 from ... import _dispatch
 from ... import _recording_hooks as hooks
 from ..._graph import grad_state
 from ..._tensor_slots import recorded_operators
 from . import core
+from .caller_inputs import LiveInputs
 from .functions import Functions, append_numbered
 from .garbage_collections import GarbageCollections
 from .tensor_ids import TensorRegister
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
-
-RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,8 @@ class Recorder:
         self.inputs: dict[Any, int] = {}  # description of an op's arguments -> index
         self.descriptions: list[tuple] = []  # by index; two threads may have added the same
         self.flops: dict[int, int] = {}  # index of inputs -> flops
+        self.live_inputs = LiveInputs()  # the descriptions as they are shown, filled when they are needed
+        self.logs = Logs()  # what the core has handed over
         core.core.load_library()
         self.core: Any = core.Core(self)
         self.unfinished = 0
@@ -98,7 +104,6 @@ class Recorder:
         self.suspended_ns = 0  # how long inner recordings have suspended this one
         self.allocated_before = 0  # bytes that earlier recordings saw allocated and that are alive
         self.own_cost: Any = None  # an `own_cost.OwnCost`; None: not known
-        self.own_cost_in_program: Any = None  # the same, from the stop on
         self.operators_before = 0  # recorded calls of operators in this process before the start
         self.setup_ns = 0  # spent on what is done once per input
 
@@ -175,11 +180,29 @@ class Recorder:
         self.pause()
         self.ended_ns = clock()
         self.unfinished += self.core.end_ranges(self.ended_ns)
-        if self.own_cost is not None:
-            n_operators = recorded_operators() - self.operators_before
-            share = min(n_operators / max(self.core.n_rows(), 1), 1.0)
-            self.own_cost_in_program = self.own_cost.in_program(self.core.cost_samples(), share)
         self._switch_off(self.ended_ns)
+
+    def cost_in_program(self) -> Any:
+        """`own_cost` from what the core has measured until now."""
+        if self.own_cost is None:
+            return None
+        n_operators = recorded_operators() - self.operators_before
+        share = min(n_operators / max(self.core.n_rows(), 1), 1.0)
+        return self.own_cost.in_program(self.core.cost_samples(), share)
+
+    def hand_over(self) -> Logs:
+        """What was recorded since the last time. Threads may go on recording."""
+        blocks, natives = self.core.take()
+        logs = Logs(blocks.items(), natives)
+        lists = {}
+        if self.register is not None:
+            lists["storages"], lists["steps"] = self.register.take_storages(), _taken(self.register.steps)
+        if self.collections is not None:
+            lists["collections"] = _taken(self.collections.rows)
+        for kind, integers in lists.items():
+            if integers:
+                logs.blocks[kind, OF_ALL] = [np.array(integers, np.int64)]
+        return logs
 
     def release(self) -> None:
         """Free the rows, after the last `seal`: core and recorder refer to each other, and the garbage collector may come late."""
@@ -280,6 +303,13 @@ class Recorder:
             and (get_ident() == self.thread or self.config.all_threads)
         ):
             self.register.optimizer(optimizer, clock(), get_ident())
+
+
+def _taken(integers: list[int]) -> list[int]:
+    """The integers of a list that other threads append to, removed from it."""
+    taken = integers.copy()
+    del integers[: len(taken)]
+    return taken
 
 
 def own_grad_state() -> dict[str, Any]:

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch_prof.trace import Frames, NumberedTensor, ParameterOwner, TensorIds
-from mindtorch_prof.tree import innermost, thread_slices
+from mindtorch_prof.sealing.raw import TensorTables
+from mindtorch_prof.trace import NumberedTensor, ParameterOwner
 
 from ... import _recording_hooks as hooks
 from ..._codegen import Plan
@@ -29,8 +29,6 @@ from .op_inputs import tensor_input
 
 clock = time.perf_counter_ns
 _FINE = time.get_clock_info("perf_counter").resolution <= 1e-9
-# memory that was freed before the stop gets an address from here on, where no process has any
-_MADE_UP = 1 << 60
 
 
 def new_id() -> int:
@@ -65,6 +63,8 @@ class TensorRegister:
         self.first_id = 0  # ids below are of earlier recordings
         # recordings that run inside one another share the next three, since a tensor has one id for all of them
         self.storages: list[int] = []  # tensor, its storage (0: none), its address (0: another row has it)
+        self.n_taken = 0  # integers of `storages` that were handed over and are still in it
+        self.is_shared = False
         self.links: list[int] = []  # one tensor's id before and after its memory was replaced
         self.addresses: dict[int, int] = {}  # storage -> the address that the program asked for
         # by the id() of the array that owns the memory: a weak reference to it, and the memory's id
@@ -82,6 +82,7 @@ class TensorRegister:
         """Begin or resume recording."""
         outermost = hooks.set_tensor_register(self)
         if outermost is not self:
+            outermost.is_shared = self.is_shared = True
             self.first_id, self.storages, self.links = outermost.first_id, outermost.storages, outermost.links
             self.addresses, self.storage_at = outermost.addresses, outermost.storage_at
         self.first_id = self.first_id or now
@@ -234,56 +235,23 @@ class TensorRegister:
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
-    def columns(
-        self, first: np.ndarray, tensor_log: np.ndarray, storage_ids: np.ndarray, frames: Frames
-    ) -> TensorIds:
-        """All ids as columns. first: by event, where its tensors begin in the log; storage_ids: by row of `Memory`."""
-        storages = np.array(self.storages, np.int64).reshape(-1, 3)
-        if self.earlier_ids:
-            storage_ids, storages[:, 1] = (
-                np.array([self.earlier_ids.get(number, number) for number in numbers.tolist()], np.int64)
-                for numbers in (storage_ids, storages[:, 1])
-            )
-        allocated = _distinct(storage_ids)
-        own_storages = np.stack([allocated, allocated, self._addresses(allocated)], axis=1)
-        return TensorIds(
-            first,
-            tensor_log,
-            np.concatenate([storages, own_storages]),
+    def take_storages(self) -> list[int]:
+        """The rows of storages since the last time."""
+        taken = self.storages[self.n_taken :]
+        self.n_taken += len(taken)
+        if not self.is_shared:
+            del self.storages[: self.n_taken]
+            self.n_taken = 0
+        return taken
+
+    def tables(self) -> TensorTables:
+        """What was noted, as plain data, besides the logs of storages and steps."""
+        return TensorTables(
+            self.first_id,
             np.array(self.links, np.int64).reshape(-1, 2),
-            storage_ids,
-            tuple(self.owners),
-            self._owner_of_frames(frames),
+            self.addresses,
+            self.earlier_ids,
+            self.owners,
+            self.modules,
+            core.alive(),
         )
-
-    def _addresses(self, storage_ids: np.ndarray) -> np.ndarray:
-        """Addresses of storages that were allocated while recording, by id (sorted). Memory that is still allocated has its own."""
-        address = _MADE_UP + (storage_ids - self.first_id) * 16
-        alive = core.alive()
-        asked = np.array(list(self.addresses.items()), np.int64).reshape(-1, 2)
-        for ids, addresses in (
-            ((alive[:, 0], alive[:, 1]), (asked[:, 0], asked[:, 1])) if len(storage_ids) else ()
-        ):
-            at = np.minimum(np.searchsorted(storage_ids, ids), len(storage_ids) - 1)
-            is_known = storage_ids[at] == ids
-            address[at[is_known]] = addresses[is_known]
-        return address
-
-    def _owner_of_frames(self, frames: Frames) -> np.ndarray:
-        """By frame: the module or optimizer whose call it is, as an index of `owners`; -1: none."""
-        by_name = np.array([self.modules.get(text, -1) for text in frames.names] or [-1], np.int64)
-        owner = by_name[frames.name] if len(frames) else np.empty(0, np.int64)
-        steps = np.array(self.steps, np.int64).reshape(-1, 3)
-        for first, last in thread_slices(frames.thread):
-            part = slice(first, last)
-            here = steps[steps[:, 1] == frames.thread[first]]
-            parent = np.where(frames.parent[part] < 0, -1, frames.parent[part] - first)
-            at = innermost(frames.start_ns[part], frames.end_ns[part], parent, here[:, 0])
-            owner[at[at >= 0] + first] = here[at >= 0, 2]
-        return owner
-
-
-def _distinct(ids: np.ndarray) -> np.ndarray:
-    """Each id once, sorted. Allocations are nearly in order already: sorting them takes a fraction of the time of `np.unique`."""
-    ids = np.sort(ids, kind="stable")
-    return ids[np.append(True, ids[1:] != ids[:-1])] if len(ids) else ids

@@ -121,6 +121,45 @@ def test_work_of_a_replayed_graph_is_known_from_the_capture(ecosystem: Path) -> 
     assert compared == 6
 
 
+def test_collectives_are_those_of_tracelens_coll_analysis(ecosystem: Path) -> None:
+    name = "mi300_resnet_ddp_act_checkpoint"
+    rows = roofline(load(ecosystem / "traces" / f"{name}.json.gz")).rows
+    ours = {
+        (row.name, row.dtypes[0], str(row.input_shapes)): row for row in rows if row.category == "collective"
+    }
+    with (ecosystem / "expected" / name / "coll_analysis.csv").open() as file:
+        table = list(csv.DictReader(file))
+    for expected in table:
+        elements = int(float(expected["In msg nelems"]))
+        row = ours[expected["Collective name"], expected["dtype"], str([[elements]])]
+        assert row.count == int(expected["operation_count"])
+        assert row.kernel_us == pytest.approx(float(expected["dur_sum"]), abs=0.01)
+        ranks, sent = float(expected["Group size"]), 2**20 * float(expected["In msg size (MB)_first"])
+        # theirs is the message, ours what a rank sends of it
+        share = 2 * (ranks - 1) / ranks if expected["Collective name"] == "allreduce" else 1
+        assert row.bytes == pytest.approx(sent * share, abs=1)
+    assert len(table) == len(ours) == 4
+
+
+@pytest.mark.parametrize("table", ["GEMM.csv", "SDPA_fwd.csv", "unified_perf_summary.csv"])
+def test_times_and_rates_lie_between_the_least_and_the_most_that_tracelens_gives(
+    table: str, ecosystem: Path
+) -> None:
+    name = "h100_qwen_infer_stack_memory"
+    ours = {key_of(row): row for row in roofline(load(ecosystem / "traces" / f"{name}.json.gz")).rows}
+    for key, rows in published(ecosystem / "expected" / name / table).items():
+        row = ours[key]
+        assert row.intensity == pytest.approx(number(rows[0], "FLOPS/Byte", "FLOPS/Byte_first"), rel=0.01)
+        for figure, value in (
+            ("Kernel Time (µs)", row.kernel_us / row.count),
+            ("TFLOPS/s", row.tflops),
+            ("TB/s", row.tbps),
+        ):
+            least = min(float(each[f"{figure}_min"]) for each in rows)
+            most = max(float(each[f"{figure}_max"]) for each in rows)
+            assert 0.999 * least <= (value or 0) <= 1.01 * most, (key, figure)
+
+
 @pytest.mark.parametrize("name", ["h100_qwen_infer_stack_memory", "mi300_resnet_ddp_act_checkpoint"])
 def test_kernel_times_by_op_equal_those_of_tracelens(name: str, ecosystem: Path) -> None:
     loaded = load(ecosystem / "traces" / f"{name}.json.gz")

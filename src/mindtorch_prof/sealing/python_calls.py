@@ -1,6 +1,6 @@
 """Python calls after the stop: the core's log of calls and returns in; `Frames` and the stacks of events out.
 
-The log of a thread has two integers per row: the number of a function (see `functions`) and the time at a call, RETURN and the time at
+The log of a thread has two integers per row: the number of a function (see `raw.FunctionNames`) and the time at a call, RETURN and the time at
 a return. The upper half of a call's first integer is the bytecode offset in its caller plus one, 0: not known. Which calls are shown,
 and under which name, is decided here, on columns.
 """
@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mindtorch_prof.trace import ANNOTATION, Frames
-from mindtorch_prof.tree import depths, depths_below, innermost, levels, nearest, parents, thread_slices
-
-from .functions import HIDDEN_KIND, LIBRARY_KIND, RETURN, SHOWN_KIND, Functions
+from ..trace import ANNOTATION, Frames
+from ..tree import depths, depths_below, innermost, levels, nearest, parents, thread_slices
+from .raw import HIDDEN_KIND, LIBRARY_KIND, RETURN, SHOWN_KIND, FunctionNames
 
 CALL_SITE = 32  # how many bits of a call's first integer are the function's number
 
@@ -42,7 +41,7 @@ class CallRows(NamedTuple):
 class Calls:
     """All calls of a recording. logs: by thread, the rows of the core's log, all calls returned."""
 
-    def __init__(self, functions: Functions, logs: dict[int, np.ndarray]) -> None:
+    def __init__(self, functions: FunctionNames, logs: dict[int, np.ndarray]) -> None:
         self.functions = functions
         self.kinds = functions.kinds()
         self.in_c = functions.are_c_functions()
@@ -135,10 +134,9 @@ class Calls:
         order = np.argsort(calling, kind="stable")
         bounds = np.flatnonzero(np.diff(calling[order], prepend=-1, append=-1))
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
-            code = self.functions.code_of(int(calling[order[first]]))
-            if code is not None:
-                spans = [(begin, at or 0) for begin, _, at in code.co_lines()]
-                begins, lines = np.array(spans, np.int64).T
+            known = self.functions.lines_of(int(calling[order[first]]))
+            if known is not None:
+                begins, lines = known
                 made_here = rows[order[first:last]]
                 line[made_here] = lines[np.searchsorted(begins, call_site[made_here], side="right") - 1]
         return line
@@ -191,7 +189,8 @@ def _are_shown(rows: CallRows, kinds: np.ndarray) -> np.ndarray:
     kind = kinds[rows.number]
     caller = nearest(rows.parent, kind != LIBRARY_KIND)
     by_hidden = (caller >= 0) & (kind[caller] == HIDDEN_KIND)
-    return (kind == SHOWN_KIND) | ((kind == LIBRARY_KIND) & ~by_hidden)
+    shown: np.ndarray = (kind == SHOWN_KIND) | ((kind == LIBRARY_KIND) & ~by_hidden)
+    return shown
 
 
 def _cut_at_annotations(

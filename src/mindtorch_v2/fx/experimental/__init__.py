@@ -1,0 +1,1 @@
+"""torch.fx.experimental: further transformations of graphs."""

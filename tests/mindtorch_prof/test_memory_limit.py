@@ -1,0 +1,53 @@
+"""The limit of memory: one sentence and exit code 3, and the limit ends with the command."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import kineto_documents as documents
+import numpy as np
+import pytest
+
+from mindtorch_prof import cli
+from mindtorch_prof.memory_limit import memory_limit
+
+
+def test_more_memory_than_the_limit_is_a_memory_error_and_the_limit_ends() -> None:
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with pytest.raises(MemoryError), memory_limit(1 << 30):
+        np.ones(1 << 28)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
+@pytest.mark.parametrize("command", [*cli._COMMANDS, "demo"])
+def test_every_command_has_the_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    assert "--max-memory SIZE" in capsys.readouterr().out
+
+
+def test_a_trace_that_needs_more_is_one_sentence_and_code_3(tmp_path: Path) -> None:
+    events = [documents.event("aten::add", 10 * i, 5) for i in range(20_000)]
+    path = documents.write(tmp_path / "trace.json.gz", events)
+    words = [sys.executable, "-m", "mindtorch_prof", "summary", str(path), "--max-memory"]
+    done = subprocess.run([*words, "1MB"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("mindtorch-prof: more memory is needed than --max-memory allows (1.00 MB)")
+    assert done.stderr.count("\n") == 1
+    assert subprocess.run([*words, "2GB"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1000", 1000), ("2k", 2048), ("1.5GB", 3 << 29), ("3MiB", 3 << 20)]
+)
+def test_sizes_are_read_with_their_unit(text: str, size: int) -> None:
+    assert cli.make_parser(["show"]).parse_args(["show", "x", "--max-memory", text]).max_memory == size
+
+
+def test_a_size_that_is_none_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["show", "x", "--max-memory", "much"])
+    assert "'much' is not a size; expected something like 500MB or 2GB" in capsys.readouterr().err
