@@ -305,7 +305,8 @@ def finished(recorder: Recorder, goes_on: bool = False) -> Results:
     """Stop a recorder, and give what it recorded, with the ops that torch shows inside others. goes_on: it may start again."""
     recorder.stop()
     recorder.logs.add(recorder.hand_over())
-    recorded = seal(live_recording(recorder, recorder.logs, (recorder.begun_ns, recorder.ended_ns)))
+    window_ns = (recorder.begun_ns, recorder.ended_ns)
+    recorded = seal(live_recording(recorder, recorder.logs, window_ns), keep_logs=goes_on)
     if not goes_on:
         recorder.release()
     shown = torch_view(recorded)
