@@ -136,9 +136,10 @@ def main() -> None:
         run = make()
         for mode in options.modes or MODES:
             alone, added, events, estimate = compare(run, MODES[mode], options.rounds)
+            per_event = estimate * 1000 / events
             print(
                 f"{make.__name__:10} {mode:15} {alone:8.2f} {added:9.2f} {added / alone:13.1%} "
-                f"{events:7,.0f} {estimate * 1000 / events:9.2f} {estimate / alone:10.1%} {estimate / added - 1:+6.0%}",
+                f"{events:7,.0f} {per_event:9.2f} {estimate / alone:10.1%} {estimate / added - 1:+6.0%}",
                 flush=True,
             )
 

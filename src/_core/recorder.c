@@ -704,7 +704,7 @@ static OpenRange *add_open(Thread *thread)
 
 static int64_t range_key(Core *core, PyObject *name, PyObject *scope, PyObject *forward_thread)
 {
-    int64_t of_scope = PyLong_AsLongLong(scope), of_thread = PyLong_AsLongLong(forward_thread);
+    int64_t of_scope = PyLong_AsLongLong(scope), of_thread = integer_value(forward_thread);
     if (PyErr_Occurred())
         return -1;
     RangeKey *last = &core->last_ranges[((uintptr_t)name >> 4) % LAST_RANGES];

@@ -107,8 +107,10 @@ def _columns(recording: RawRecording, thread: int, keep_logs: bool) -> dict[str,
     """The rows of a thread as columns, in the order in which they were recorded. Keys are small numbers, ops first."""
     logs, width = recording.logs, len(recording.columns)
     n_rows, n_ops = logs.size("rows", thread) // width, recording.n_ops
-    narrow = {"key": np.int32, "inputs": np.int32}
-    column = {name: np.empty(n_rows, narrow.get(name, np.int64)) for name in recording.columns}
+    column: dict[str, IntArray] = {
+        name: np.empty(n_rows, np.int32 if name in ("key", "inputs") else np.int64)
+        for name in recording.columns
+    }
     at = 0
     for block in logs.read("rows", thread, keep_logs):
         rows = block.reshape(-1, width)
