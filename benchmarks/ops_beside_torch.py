@@ -1,4 +1,4 @@
-"""Time ops of this library beside torch's: an interpreter with torch in, a table of microseconds and ratios out.
+"""Time ops of this library beside torch's: an interpreter with torch in, a table of times and ratios out.
 
     python benchmarks/ops_beside_torch.py --torch-python /path/to/python [--op gelu ...] [--rounds 5]
 
@@ -25,9 +25,12 @@ torch.set_num_threads(1)
 torch.manual_seed(0)
 x = torch.randn(1024, 1024)
 images = torch.randn(8, 16, 64, 64)
-scope = {"torch": torch, "F": F, "x": x, "images": images, "labels": torch.randint(1024, (1024,)),
-         "line": torch.randn(64, 32), "threes": torch.randn(1000, 3), "grid": torch.rand(8, 32, 32, 2) * 2 - 1,
-         "small": torch.randn(64, 64), "weight": torch.randn(16, 16, 3, 3), "whole": torch.randint(100, (64, 1000))}
+scope = {
+    "torch": torch, "F": F, "x": x, "images": images, "labels": torch.randint(1024, (1024,)),
+    "line": torch.randn(64, 32), "threes": torch.randn(1000, 3), "small": torch.randn(64, 64),
+    "grid": torch.rand(8, 32, 32, 2) * 2 - 1, "weight": torch.randn(16, 16, 3, 3),
+    "whole": torch.randint(100, (64, 1000)),
+}
 for line in sys.stdin:
     call = eval("lambda: " + json.loads(line), scope)
     call()
@@ -112,7 +115,8 @@ class Worker:
 
     def microseconds(self, call: str) -> float:
         stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None and stdout is not None
+        assert stdin is not None
+        assert stdout is not None
         stdin.write(json.dumps(call) + "\n")
         stdin.flush()
         return float(stdout.readline())

@@ -57,6 +57,7 @@ _COMMANDS: tuple[str, ...] = (
     "device",
     "stacks",
     "convert",
+    "recover",
     "query",
     "explain",
     "report",

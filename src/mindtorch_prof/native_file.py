@@ -157,7 +157,8 @@ def packed(value: object) -> object:
     raise TypeError(f"a trace that holds a {type(value).__name__} cannot be saved: expected plain data")
 
 
-def _packed_inputs(inputs: Inputs) -> object:
+def packed_inputs(inputs: Inputs) -> object:
+    """The inputs of an op as JSON."""
     text = getattr(inputs, "_text", None)
     if isinstance(text, bytes):  # as the file words them
         return {"json": orjson.loads(text)}
@@ -172,4 +173,4 @@ def _as_json(value: object) -> object:
     return value if isinstance(value, dict) else dict(value) if isinstance(value, Mapping) else packed(value)
 
 
-_TABLE_ENTRIES: dict[str, Callable[..., object]] = {"input_table": _packed_inputs, "extra_table": _as_json}
+_TABLE_ENTRIES: dict[str, Callable[..., object]] = {"input_table": packed_inputs, "extra_table": _as_json}

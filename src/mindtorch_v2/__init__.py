@@ -72,10 +72,11 @@ from .torch_version import __version__
 _LAZY = {
     name: name
     for name in (
-        "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "fx",
-        "hub", "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random",
+        "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "fx",
+        "hub", "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quantization", "quasirandom",
+        "random",
         "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
-        "ops", "torch_version", "_C", "_dynamo", "_utils", "_tensor_str", "_as_torch", "_compile",
+        "ops", "torch_version", "_C", "_dynamo", "_custom_ops", "_functorch", "_guards", "_inductor", "_jit_internal", "_subclasses", "_utils", "_tensor_str", "_as_torch", "_compile",
     )
 }  # fmt: skip
 _LAZY_NAMES = {
@@ -101,22 +102,32 @@ _LAZY_NAMES = {
         "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor",
         "ByteTensor", "BoolTensor",
     ), "_legacy"),
-    **dict.fromkeys(("OutOfMemoryError", "AcceleratorError", "_assert"), "_failures"),
+    **dict.fromkeys(("OutOfMemoryError", "AcceleratorError"), "_failures"),
     **dict.fromkeys((
-        "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+        "SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
     ), "_symbolic"),
+    **dict.fromkeys((
+        "_assert", "_assert_async", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
+        "_check_tensor_all_with", "_check_type", "_check_value", "_check_with",
+    ), "_checks"),
+    "Future": "futures", "ScriptModule": "jit", "ScriptFunction": "jit", "PyTorchFileReader": "_C._file_reader", "Stream": "accelerator",
+    "Event": "accelerator", "get_autocast_gpu_dtype": "_autocast", "set_autocast_gpu_dtype": "_autocast", "StorageBase": "storage",
+    "classes": "_classes", "TensorType": "_C",
     "cond": "_control_flow", "while_loop": "_control_flow", "lobpcg": "_lobpcg", "svd_lowrank": "_lowrank", "pca_lowrank": "_lowrank",
 }  # fmt: skip
 
 
+_PACKAGE = __name__  # as_torch() gives the module the name torch
+
+
 def __getattr__(name: str) -> _Any:
     if name == "torch":  # torch.torch is torch
-        return _sys.modules[__name__]
+        return _sys.modules[_PACKAGE]
     if name in _LAZY:
-        return _importlib.import_module("." + _LAZY[name], __name__)
+        return _importlib.import_module("." + _LAZY[name], _PACKAGE)
     home = _LAZY_NAMES.get(name)
     if home is not None:
-        value = getattr(_importlib.import_module("." + home, __name__), name)
+        value = getattr(_importlib.import_module("." + home, _PACKAGE), name)
         globals()[name] = value
         return value
     raise AttributeError(f"module 'torch' has no attribute '{name}'")

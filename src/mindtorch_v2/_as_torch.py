@@ -42,7 +42,12 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != "torch" and not fullname.startswith("torch."):
             return None
-        ours = importlib.util.find_spec(_HERE + fullname[len("torch") :])
+        try:
+            ours = importlib.util.find_spec(_HERE + fullname[len("torch") :])
+        except (
+            ModuleNotFoundError
+        ):  # a package above it is missing: the import system says so with torch's name
+            return None
         if ours is None:
             return None
         return ModuleSpec(fullname, _Loader(), is_package=ours.submodule_search_locations is not None)
@@ -55,6 +60,15 @@ class _Finder(MetaPathFinder):
 
 
 _finder = _Finder()
+
+
+def _show_as(name: str) -> None:
+    """Give the package, and the classes that torch has at its top, this module name: `type(x)` prints as `torch.Tensor`."""
+    package = sys.modules[_HERE]
+    package.__name__ = name
+    for value in list(vars(package).values()):
+        if isinstance(value, type) and value.__module__ in (_HERE, "torch"):
+            value.__module__ = name
 
 
 class as_torch:
@@ -75,6 +89,7 @@ class as_torch:
             _uses += 1
             if _finder not in sys.meta_path:
                 sys.meta_path.insert(0, _finder)
+                _show_as("torch")
         self._active = True
 
     def __enter__(self) -> ModuleType:
@@ -89,5 +104,6 @@ class as_torch:
             _uses -= 1
             if _uses == 0:
                 sys.meta_path.remove(_finder)
+                _show_as(_HERE)
                 for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
                     del sys.modules[name]

@@ -165,6 +165,18 @@ def get_autocast_cpu_dtype() -> Any:
     return get_autocast_dtype("cpu")
 
 
+def get_autocast_gpu_dtype() -> Any:
+    """Old name of `get_autocast_dtype('cuda')`."""
+    _deprecated("get_autocast_gpu_dtype()", "get_autocast_dtype('cuda')")
+    return get_autocast_dtype("cuda")
+
+
+def set_autocast_gpu_dtype(dtype: Any) -> None:
+    """Old name of `set_autocast_dtype('cuda', dtype)`."""
+    _deprecated("set_autocast_gpu_dtype(dtype)", "set_autocast_dtype('cuda', dtype)")
+    set_autocast_dtype("cuda", dtype)
+
+
 def set_autocast_cpu_dtype(dtype: Any) -> None:
     """Old name of `set_autocast_dtype('cpu', dtype)`."""
     _deprecated("set_autocast_cpu_dtype(dtype)", "set_autocast_dtype('cpu', dtype)")

@@ -608,8 +608,8 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
     if isinstance(error, ValueError) and "read-only" in str(error) and tensors and tensors[0] is arguments[0]:
         return _write_again(op, error, arguments)
     if isinstance(error, ValueError):
-        for text, words in _NUMPY_REFUSES.items():
-            if text in str(error):
+        for part, words in _NUMPY_REFUSES.items():
+            if part in str(error):
                 raise RuntimeError(words) from None
     if grad_state.enabled and (op.inplace_of or op).node is not None and any(t._rg for t in tensors):
         grad_state.seq += 1  # torch creates the node before it computes

@@ -39,7 +39,9 @@ class dtype:
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute == "_np":
-            raise NotImplementedError(f"{self!r}: this library has the name of this dtype, but no tensors of it")
+            raise NotImplementedError(
+                f"{self!r}: this library has the name of this dtype, but no tensors of it"
+            )
         raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
 
     def __repr__(self) -> str:
@@ -148,8 +150,15 @@ WITHOUT_TENSORS = (
     dtype("qint32", None, 4, "QInt32", 4),
     dtype("quint4x2", None, 4, "QUInt4x2", 1),
     dtype("quint2x4", None, 4, "QUInt2x4", 1),
-    *(dtype(f"bits{n}", None, 4, f"Bits{n}", size) for n, size in (("1x8", 1), ("2x4", 1), ("4x2", 1), ("8", 1), ("16", 2))),
-    *(dtype(f"{sign}int{bits}", None, 1, f"{sign.upper()}Int{bits}", 1) for sign in ("u", "") for bits in range(1, 8)),
+    *(
+        dtype(f"bits{n}", None, 4, f"Bits{n}", size)
+        for n, size in (("1x8", 1), ("2x4", 1), ("4x2", 1), ("8", 1), ("16", 2))
+    ),
+    *(
+        dtype(f"{sign}int{bits}", None, 1, f"{sign.upper()}Int{bits}", 1)
+        for sign in ("u", "")
+        for bits in range(1, 8)
+    ),
 )
 NAMES = {
     **{d._name: d for d in (*ALL, *FLOAT8, *WITHOUT_TENSORS)},

@@ -56,6 +56,8 @@ def normal_arguments(function: Callable, args: tuple, kwargs: dict) -> tuple[tup
     for name, parameter in signature.parameters.items():
         value = bound.arguments[name]
         if parameter.kind is parameter.VAR_POSITIONAL:
+            if function.__name__ == "einsum" and len(value) == 2 and isinstance(value[1], (list, tuple)):
+                value = (value[0], *value[1])  # operands in a list: torch calls itself with them spread
             positional.extend(value)
         elif parameter.kind is parameter.VAR_KEYWORD:
             named.update(value)

@@ -3,7 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NoReturn
+
+
+class _Symbol:
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(
+            f"torch.{cls.__name__}: this library compiles nothing, so every size is a plain number"
+        )
+
+
+class SymInt(_Symbol):
+    """A size that a compiler does not know yet, for isinstance checks: sizes are plain numbers here."""
+
+
+class SymFloat(_Symbol):
+    """The same for a float."""
+
+
+class SymBool(_Symbol):
+    """The same for a bool."""
 
 
 def sym_int(a: Any) -> int:

@@ -253,6 +253,16 @@ def _class_prefix(tensor: Any) -> tuple[str, str]:
     return f"{cls.__name__}(", ""
 
 
+def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newline: bool) -> str:
+    """A text with suffixes and the closing bracket, on new lines where they would pass the line width."""
+    return _with_suffixes(tensor_str, suffixes, indent, force_newline)
+
+
+def _str_intern(inp: Any, *, tensor_contents: str | None = None) -> str:
+    """The text of `repr(tensor)`, whatever its class prints."""
+    return _str(inp, tensor_contents=tensor_contents)
+
+
 def _tensor_str(self: Any, indent: int) -> str:
     """The elements of a dense tensor as text, whose further lines are indented by `indent`."""
     return "[]" if not self.numel() else _contents(self._array, indent)

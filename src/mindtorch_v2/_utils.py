@@ -189,6 +189,45 @@ def _set_state(tensor: Tensor, state: Any) -> Tensor:
     return tensor
 
 
+def _element_size(dtype: _dtype.dtype) -> int:
+    """The bytes of an element."""
+    if not isinstance(dtype, _dtype.dtype):
+        raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+    return dtype.itemsize
+
+
+def _get_available_device_type() -> str | None:
+    """The type of the accelerator: none."""
+    return None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a device type, such as torch.cuda."""
+    module = getattr(torch, device_type, None)
+    if module is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as 'torch.{device_type}'."
+        )
+    return module
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device, given as a number, a name or a device; -1 for the CPU where that is allowed."""
+    if isinstance(device, str):
+        device = torch.device(device)
+    if isinstance(device, torch.device):
+        if not allow_cpu and device.type == "cpu":
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        index = -1 if device.type == "cpu" else device.index
+    else:
+        index = device if isinstance(device, int) else None
+    if index is None:
+        if optional:
+            return torch.accelerator.current_device_index()
+        raise ValueError(f"Expected a torch.device with a specified index or an integer, but got:{device}")
+    return index
+
+
 def _flatten_dense_tensors(tensors: Any) -> Tensor:
     """All elements of tensors of one dtype, one after the other, as one vector."""
     return torch.cat([tensor.contiguous().view(-1) for tensor in tensors])

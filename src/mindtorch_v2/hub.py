@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Any, NoReturn
+from urllib.parse import urlparse  # noqa: F401  (torch has the name here)
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 _hub_dir: str | None = None
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")  # the hash in a file name such as resnet18-bfd8deac.pth
 
 
 def get_dir() -> str:
     """The folder of downloaded files: $TORCH_HOME/hub, or torch/hub in $XDG_CACHE_HOME or ~/.cache."""
     if _hub_dir is not None:
         return _hub_dir
+    return os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
+    """The folder of everything that is cached: $TORCH_HOME, or torch in $XDG_CACHE_HOME or ~/.cache."""
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
-    home = os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
-    return os.path.join(home, "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from . import _device, _dispatch, _dtype, _schema, _torch_dispatch
+from . import _autocast, _device, _dispatch, _dtype, _schema, _torch_dispatch
 from ._graph import Switches, grad_state, storage_of
 from ._meta import is_meta
 from .ops import OpOverload
@@ -36,7 +36,7 @@ __all__ = [
 _COMPOSITE = "CompositeImplicitAutograd"
 _KEYS = frozenset(
     "CPU CUDA Meta MPS XPU Autograd AutogradCPU AutogradCUDA CompositeExplicitAutograd CompositeImplicitAutograd BackendSelect "
-    "ADInplaceOrView AutocastCPU AutocastCUDA".split()
+    "ADInplaceOrView AutocastCPU AutocastCUDA AutocastXPU".split()
 )
 _DEVICE_KEYS = {
     "cpu": "CPU",
@@ -102,6 +102,8 @@ class _CustomOp:
     def _run(self, *arguments: Any) -> Any:
         tensors = list(_dispatch._tensors_in(arguments))
         self._check(arguments)
+        if _autocast.switches.on and "AutocastCPU" in self.kernels:
+            return self.kernels["AutocastCPU"](*arguments)
         if self.opaque and grad_state.enabled and any(t._rg for t in tensors) and not self.written:
             return self._with_gradient(arguments)
         return self._run_below_autograd(arguments, tensors)
@@ -622,6 +624,13 @@ def register_fake(
         return function
 
     return declare if func is None else declare(func)
+
+
+def get_ctx() -> Any:
+    """Raises: a fake implementation that asks for a size that depends on data needs torch's compiler."""
+    raise NotImplementedError(
+        "torch.library.get_ctx(): the result's size depends on data, which a tensor of the meta device does not have"
+    )
 
 
 def impl_abstract(

@@ -254,8 +254,30 @@ def _overload(namespace: str, name: str, overload: str) -> OpOverload:
 aten = _OpNamespace("aten")
 
 
+loaded_libraries: set[str] = set()
+
+
+def load_library(path: str) -> None:
+    """Raises: a shared library of C++ ops needs torch's C++ library. torchvision's ops have Python kernels here already."""
+    import os
+
+    if os.path.basename(os.path.dirname(path)) == "torchvision" and os.path.basename(path).startswith("_C"):
+        import_vision_ops()
+        return
+    raise OSError(f"{path}: a library of C++ ops needs torch's C++ library, which this library does not have")
+
+
+def import_vision_ops() -> None:
+    """Define torchvision's ops with kernels in Python."""
+    from importlib import import_module
+
+    import_module("._vision_ops", __package__)
+
+
 def __getattr__(name: str) -> _OpNamespace:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
-    made = globals()[name] = _ProfilerOps() if name == "profiler" else _OpNamespace(name)
-    return made
+    if name == "torchvision":
+        import_vision_ops()
+    namespace = globals()[name] = _ProfilerOps() if name == "profiler" else _OpNamespace(name)
+    return namespace

@@ -33,6 +33,9 @@ def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
         warnings.warn(_REMOVAL, UserWarning, stacklevel=stacklevel + 1)
 
 
+StorageBase = UntypedStorage  # torch has a base class of its storages under this name
+
+
 class _MetaStorage(UntypedStorage):
     """A storage of the meta device: a number of bytes without memory."""
 

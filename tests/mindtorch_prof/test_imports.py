@@ -36,7 +36,7 @@ LEVELS = (
     ),
     ("kernel_names", "text_tables"),
     ("inputs", "settings"),
-    ("trace", "native_file"),
+    ("trace", "native_file", "spill_file"),
     ("tree", "steps"),
     ("averages", "call_paths", "python_rows", "forward_backward", "synthetic_rows"),
     ("sealing",),
@@ -86,6 +86,7 @@ COMMANDS = [
     "explain",
     "report {0} -o report.html",
     "run --help",
+    "recover --help",
     "--help",
 ]
 

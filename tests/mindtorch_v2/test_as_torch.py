@@ -102,7 +102,9 @@ def test_it_refuses_when_real_torch_is_already_imported(run_python: Any, tmp_pat
     )
 
 
-@pytest.mark.parametrize("name", ["torch.ao", "torch.nn.nothing", "torchvision_of_nobody"])
+@pytest.mark.parametrize(
+    "name", ["torch._prims", "torch._prims.executor", "torch.nn.nothing", "torchvision_of_nobody"]
+)
 def test_modules_this_package_does_not_have_are_not_found(run_python: Any, name: str) -> None:
     run_python(
         f"""

@@ -21,7 +21,7 @@ def test_work_on_a_gpu_raises() -> None:
         torch.ones(1).cuda()
 
 
-@pytest.mark.parametrize("name", ["fx", "export", "ao", "quantization", "package", "monitor"])
+@pytest.mark.parametrize("name", ["export", "ao", "quantization", "package", "monitor"])
 def test_a_namespace_that_is_left_out_is_absent(name: str) -> None:
     with pytest.raises(AttributeError, match=name):
         getattr(torch, name)

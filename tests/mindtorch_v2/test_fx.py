@@ -57,3 +57,8 @@ def test_an_imported_fx_costs_functions_nothing_until_a_program_is_traced() -> N
         "assert _overrides.process_state.functions_guarded\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_container_of_this_library_is_traced_without_annotations_of_its_source() -> None:
+    code = fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU())).code
+    assert code.strip().split("\n")[:2] == ["def forward(self, input):", "    input_1 = input"]

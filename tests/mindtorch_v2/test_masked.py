@@ -37,7 +37,9 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], list[Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("name, arguments, options, expected", CASES, ids=[f"{c[0]} {c[1:3]}" for c in CASES])
+@pytest.mark.parametrize(
+    ("name", "arguments", "options", "expected"), CASES, ids=[f"{c[0]} {c[1:3]}" for c in CASES]
+)
 def test_masked_elements_take_no_part(
     name: str, arguments: tuple[Any, ...], options: dict[str, Any], expected: list[Any]
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import mindtorch_v2 as torch
+import mindtorch_v2._functorch.vmap
 from mindtorch_v2.utils import _foreach_utils
 from mindtorch_v2.utils import _pytree as pytree
 
@@ -122,3 +123,149 @@ def test_small_names_do_what_torchs_do() -> None:
     assert torch._C._log_api_usage_once("event") is None
     assert torch._tensor_str._tensor_str(torch.ones(2, 2), 0) == "[[1., 1.],\n [1., 1.]]"
     assert torch.device in torch.serialization.MAP_LOCATION.__args__
+
+
+AS_TORCH_NAMES = """
+import pickle
+import mindtorch_v2
+before = repr(mindtorch_v2.Tensor)
+with mindtorch_v2.as_torch() as torch:
+    assert torch.__name__ == "torch"
+    assert repr(type(torch.ones(1))) == "<class 'torch.Tensor'>"
+    assert repr(torch.Size) == "<class 'torch.Size'>"
+    assert torch.torch is torch
+    assert torch.nn.Linear(1, 1).weight.dtype is pickle.loads(pickle.dumps(torch.float32))
+    assert pickle.loads(pickle.dumps(torch.ones(2))).tolist() == [1.0, 1.0]
+assert mindtorch_v2.__name__ == "mindtorch_v2"
+assert repr(mindtorch_v2.Tensor) == before
+"""
+
+
+def test_under_as_torch_the_package_and_its_classes_are_called_torch() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(torch.__file__).parent.parent)}
+    subprocess.run([sys.executable, "-c", AS_TORCH_NAMES], check=True, env=environment)
+
+
+def test_conditions_are_checked_with_the_error_of_each_function() -> None:
+    torch._check(True, lambda: "not called")
+    for check, error in (
+        (torch._check, RuntimeError),
+        (torch._check_index, IndexError),
+        (torch._check_value, ValueError),
+        (torch._check_type, TypeError),
+        (torch._check_not_implemented, NotImplementedError),
+    ):
+        with pytest.raises(error, match="too short"):
+            check(False, lambda: "too short")
+    with pytest.raises(RuntimeError, match="Expected cond to be True"):
+        torch._check(False)
+    with pytest.raises(TypeError, match="cond must be a bool"):
+        torch._check(torch.tensor(True))
+    with pytest.raises(AssertionError, match="no"):
+        torch._assert(0, "no")
+    with pytest.raises(RuntimeError, match="Expected Tensor with single nonzero value"):
+        torch._assert_async(torch.zeros(1))
+    with pytest.raises(RuntimeError, match="some"):
+        torch._check_tensor_all(torch.tensor([True, False]), lambda: "some")
+
+
+@pytest.mark.parametrize("name", ["SymInt", "SymFloat", "SymBool"])
+def test_symbolic_numbers_are_classes_of_which_there_are_no_instances(name: str) -> None:
+    assert not isinstance(3, getattr(torch, name))
+    with pytest.raises(NotImplementedError, match="every size is a plain number"):
+        getattr(torch, name)(3)
+
+
+def test_futures_have_a_type_argument() -> None:
+    assert torch.futures.Future[int] is not None
+    future: Any = torch.Future()
+    future.set_result(3)
+    assert future.wait() == 3
+
+
+def test_records_of_a_saved_file_are_read_by_name(tmp_path: Path) -> None:
+    torch.save({"x": torch.arange(3.0)}, tmp_path / "x.pt")
+    reader = torch.PyTorchFileReader(str(tmp_path / "x.pt"))
+    assert "data/0" in reader.get_all_records()
+    assert reader.has_record("version")
+    assert not reader.has_record("nothing")
+    assert len(reader.get_record("data/0")) == 12
+    assert reader.get_storage_from_record("data/0", 3, torch.float32).tolist() == [0.0, 1.0, 2.0]
+
+
+def test_context_managers_of_packages_are_decorators() -> None:
+    from mindtorch_v2.utils._contextlib import _DecoratorContextManager
+
+    entered = []
+
+    class Noted(_DecoratorContextManager):
+        def __enter__(self) -> None:
+            entered.append("in")
+
+        def __exit__(self, *exception: object) -> None:
+            entered.append("out")
+
+    @Noted()
+    def function(x: int) -> int:
+        entered.append("run")
+        return x
+
+    assert function(3) == 3
+    assert entered == ["in", "run", "out"]
+
+
+def test_compiler_settings_are_patched_for_a_block() -> None:
+    config = torch._dynamo.config
+    with config.patch(cache_size_limit=64), config.patch({"verbose": True}):
+        assert (config.cache_size_limit, config.verbose) == (64, True)
+    assert (config.cache_size_limit, config.verbose) == (8, False)
+    with pytest.raises(AttributeError, match="does not exist"), config.patch(nothing=1):
+        pass
+    assert torch._dynamo.OptimizedModule is torch._dynamo.eval_frame.OptimizedModule
+    assert torch._dynamo.utils.is_compile_supported("cpu") is False
+
+
+def test_autocast_is_left_out_by_a_guard_of_dispatch_keys() -> None:
+    keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCPU)
+    with torch.autocast("cpu"):
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            assert not torch.is_autocast_enabled("cpu")
+        assert torch.is_autocast_enabled("cpu")
+    with pytest.raises(NotImplementedError, match="only autocast can be left out"):
+        torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Python))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: torch.cuda.graph(None), AssertionError, "not compiled with CUDA"),
+        (lambda: torch.utils.cpp_extension.load("x", []), RuntimeError, "C\\+\\+ library"),
+        (lambda: torch.ops.load_library("x.so"), OSError, "C\\+\\+ ops"),
+        (lambda: torch.classes.pyg.Thing, RuntimeError, "not registered"),
+        (lambda: torch.ao.quantization.prepare(None), NotImplementedError, "no quantized tensors"),
+        (lambda: torch._inductor.compile(None), NotImplementedError, "no code generator"),
+        (torch._subclasses.FakeTensorMode, NotImplementedError, "compiler"),
+        (lambda: torch.jit._get_trace_graph(None), RuntimeError, "no TorchScript tracer"),
+        (lambda: torch.ops.aten._pin_memory(torch.ones(1)), RuntimeError, "accelerator"),
+        (torch._C.Graph, RuntimeError, "no TorchScript"),
+        (torch._functorch.vmap._unwrap_batched, NotImplementedError, "once per example"),
+        (torch.Stream, RuntimeError, "accelerator"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_a_sentence(call: Any, error: type, text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_small_functions_of_packages_give_what_torch_gives() -> None:
+    assert torch._shape_as_tensor(torch.zeros(2, 3)).tolist() == [2, 3]
+    assert torch.hub.HASH_REGEX.search("resnet18-bfd8deac.pth").group(1) == "bfd8deac"
+    assert torch.hub._get_torch_home() == os.path.dirname(torch.hub.get_dir())
+    assert torch._utils._element_size(torch.bfloat16) == 2
+    assert torch._utils._get_device_index("cpu", allow_cpu=True) == -1
+    assert torch.profiler.profiler._default_schedule_fn(3) is torch.profiler.ProfilerAction.RECORD
+    assert torch._C._get_accelerator() == torch.device("cpu")
+    assert torch._tensor_str._add_suffixes("tensor([1]", ["size=3"], 7, False) == "tensor([1], size=3)"
+    x = torch.ones(3)
+    weak = __import__("mindtorch_v2.multiprocessing.reductions", fromlist=["x"]).StorageWeakRef
+    assert weak(x.untyped_storage()) == weak(x[1:].untyped_storage())

@@ -80,7 +80,7 @@ def test_groups_of_queries_share_keys_and_values() -> None:
     q, k, v = heads(count=4), heads(), heads()
     repeated = written_out(q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1), 0.0)
     torch.testing.assert_close(flex_attention(q, k, v, enable_gqa=True), repeated)
-    with pytest.raises(ValueError, match="got Hq=4 and Hkv=2. Try setting enable_gqa=True"):
+    with pytest.raises(ValueError, match=r"got Hq=4 and Hkv=2\. Try setting enable_gqa=True"):
         flex_attention(q, k, v)
 
 
@@ -98,7 +98,9 @@ def test_low_precision_is_computed_in_float32_and_returned_in_its_own_type() -> 
     q, k, v = (heads().bfloat16() for _ in range(3))
     result = flex_attention(q, k, v)
     assert result.dtype is torch.bfloat16
-    torch.testing.assert_close(result.float(), written_out(q.float(), k.float(), v.float(), 0.0), rtol=0.02, atol=0.02)
+    torch.testing.assert_close(
+        result.float(), written_out(q.float(), k.float(), v.float(), 0.0), rtol=0.02, atol=0.02
+    )
 
 
 def test_the_lists_of_a_causal_mask_are_those_of_torch() -> None:

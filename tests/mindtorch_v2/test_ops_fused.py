@@ -257,14 +257,14 @@ def test_clamp_and_relu(data: Any) -> None:
 def test_sums_of_long_rows(shape: tuple, dtype: Any) -> None:
     x = np.random.default_rng(shape[-1]).standard_normal(shape).astype(dtype)
     for dims in (None, (len(shape) - 1,), tuple(range(1, len(shape)))):
-        call = lambda x, dims=dims: OPS["sum.dim_IntList"].kernel(x, dims, True, None)  # noqa: E731
+        call = lambda x, dims=dims: OPS["sum.dim_IntList"].kernel(x, dims, True, None)
         fused, twin = fused_and_twin("row_sums", call, x)
         assert_same_bits(fused, twin)
         exact = x.sum(dims, np.float64, keepdims=True)
         np.testing.assert_allclose(fused, exact, 1e-4, 1e-2 if dtype is np.float32 else 1e-9)
 
 
-@pytest.mark.parametrize("mean, std", [(0.0, 1.0), (1.5, 0.3)])
+@pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (1.5, 0.3)])
 @pytest.mark.parametrize("size", [16, 1000, 20000])
 def test_normal_random_numbers(size: int, mean: float, std: float) -> None:
     def drawn() -> np.ndarray:

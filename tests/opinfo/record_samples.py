@@ -47,7 +47,7 @@ def _array(tensor: torch.Tensor) -> tuple[str, Any]:
 
 
 def stored(value: Any, storages: dict[int, Any] | None = None) -> Any:
-    """A value as plain data. With `storages`, tensors keep their strides, as views of an array collected there."""
+    """A value as plain data. With `storages`, tensors are views of an array that is collected there."""
     if isinstance(value, torch.Tensor):
         return _stored_tensor(value, storages)
     if isinstance(value, torch.dtype):
@@ -115,7 +115,13 @@ def place(info: Any) -> str | None:
     for path, function in functions:
         if function is not None and function is info.op:
             return path
-    return next((path for path, function in functions if function is not None), None)
+    # T, H and their kin are properties; torch.bool and its kin are dtypes, Tensor.bool is what is called
+    found = [
+        path
+        for path, function in functions
+        if callable(function) or (path.startswith("Tensor.") and function)
+    ]
+    return found[0] if found else None
 
 
 def _at(path: str) -> Any:
@@ -206,9 +212,22 @@ def _in_double(value: Any) -> Any:
 def record_exact(
     call: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any], orders: int
 ) -> dict[str, Any]:
-    """Result and gradients of a call in half precision, from float64: torch's own rounding may be far from them."""
+    """What a call in half precision gives in float64: torch's own rounding may be far from it."""
     row = record_call(call, "", _in_double(arguments), _in_double(options), orders)
     return {f"exact_{name}": row[name] for name in ("result", "gradients") if row.get(name) is not None}
+
+
+def microseconds(call: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> float:
+    """Processor time of one call: the best of several rounds. `compare_samples.py --time` does the same."""
+    best, count = float("inf"), 1
+    for _ in range(6):
+        begin = time.process_time_ns()
+        for _ in range(count):
+            call(*arguments, **options)
+        spent = (time.process_time_ns() - begin) / 1000
+        best = min(best, spent / count)
+        count = max(1, min(200, int(2000 / max(best, 1))))
+    return best
 
 
 def _with_clone(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -219,7 +238,7 @@ def _with_clone(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _in_place_form(info: Any) -> str | None:
-    """Where the in-place form of an op is found, if it has one that is a method (a function, for _foreach ops)."""
+    """Where the in-place form of an op is found, if it is a method (for _foreach ops: a function)."""
     name = getattr(info.inplace_variant, "__name__", "")
     path = name if name.startswith("_foreach") else f"Tensor.{name}"
     return path if name and callable(_at(path)) else None
@@ -253,6 +272,8 @@ def record(info: Any, dtype: torch.dtype, limit: int) -> list[dict[str, Any]]:
                     row |= record_exact(call, arguments, options, orders)
             except Unstorable:
                 continue
+            if name == path and dtype is torch.float32 and "result" in row and number < 2:
+                row["microseconds"] = microseconds(call, arguments, options)
             if name == path or "error" not in row:
                 rows.append({**row, "clone": name != path})
     return rows

@@ -25,6 +25,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     ("recurrent", r"lstm|gru|rnn"),
     ("loss", r"loss|nll|cross_entropy|kl_div"),
     ("pooling", r"pool(?!ed_)|unpool"),
+    ("indexing", r"embedding_\w*codegen|bounds_check_indices|permute_[12]d_"),  # torchrec's tables; some take random states
     ("random", r"(^|_)(rand|randn|randint|normal|uniform|bernoulli|dropout|multinomial|exponential|randperm)(_|$|\b)|philox|curand"),
     ("pointwise", r"rotary|quant(ize)?(_|$|\b)(?!.*gemm)"),
     ("indexing", r"(^|_|\b)(index|gather|scatter|embedding|masked_|take|nonzero|topk|sort|argsort|searchsorted|bucketize|unique|select_backward|slice_backward)"),

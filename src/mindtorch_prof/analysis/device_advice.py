@@ -246,13 +246,13 @@ def _copies(program: RecordedProgram) -> list[Finding]:
         (
             is_pageable,
             "pageable_copies",
-            "copies to the device are from pageable (not pinned) memory and no kernel runs meanwhile",
+            f"copies to the device{program.of_device} are from pageable (not pinned) memory and no kernel runs meanwhile",
             "use DataLoader(pin_memory=True) and .to(device, non_blocking=True); create tensors on the device where possible",
         ),
         (
             ~is_pageable,
             "exposed_copies",
-            "copies run while the device neither computes nor communicates",
+            f"copies run while the device{program.of_device} neither computes nor communicates",
             "copy on another stream with non_blocking=True while kernels run, copy less often, or keep the data on the device",
         ),
     ):

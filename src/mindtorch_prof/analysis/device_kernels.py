@@ -149,10 +149,13 @@ def _copies(trace: Trace, work: DeviceWork, rows: IntArray) -> tuple[CopyRow, ..
     return tuple(sorted(found, key=lambda row: -row.time_us))
 
 
+_MOST_BYTES = 1 << 52  # a copy of more is none: sums stay within 64 bits
+
+
 def _bytes(trace: Trace, rows: IntArray) -> IntArray:
     """The bytes that copies moved; -1: the file does not say."""
     extra = trace.device.extra[rows]
     used, place = np.unique(extra, return_inverse=True)
     known = [trace.device.extra_table[i].get("bytes") if i >= 0 else None for i in used.tolist()]
-    values = [int(value) if isinstance(value, (int, float)) else -1 for value in known]
+    values = [int(v) if isinstance(v, (int, float)) and 0 <= v < _MOST_BYTES else -1 for v in known]
     return np.array(values or [-1], np.int64)[place.reshape(-1)]

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..arrays import Array
+from ..number_formats import format_memory
 from .recording import Recording
 from .sheet import Sheet
 from .tables import TABLES
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 
 LONGEST_S = 600.0  # seconds that a statement may take
+MOST_MEMORY = 4 << 30  # bytes that a statement may take
+_BATCH = 4096  # rows that are fetched at a time
 _READING = ("SELECT", "EXPLAIN", "MULTI")  # kinds of statements; MULTI: a pivot
 
 
@@ -47,12 +50,39 @@ def connect(source: Recording, tables: Iterable[str] = tuple(TABLES)) -> DuckDBP
     return connection
 
 
-def query(source: Recording, sql: str, *, allow_files: bool = False, seconds: float = LONGEST_S) -> Sheet:
+class Answer(NamedTuple):
+    """The result of a statement."""
+
+    sheet: Sheet  # its first rows
+    n_rows: int  # how many it has in all
+
+
+def query(
+    source: Recording,
+    sql: str,
+    *,
+    allow_files: bool = False,
+    seconds: float = LONGEST_S,
+    memory: int = MOST_MEMORY,
+) -> Sheet:
     """The result of one SQL statement; a QueryError says what is wrong with it.
 
     allow_files: the statement may read and write files, load extensions, and be of any kind; otherwise it can only read the tables.
-    seconds: after which it is interrupted.
+    seconds: after which it is interrupted; memory: bytes that DuckDB may take.
     """
+    return answer(source, sql, allow_files=allow_files, seconds=seconds, memory=memory).sheet
+
+
+def answer(
+    source: Recording,
+    sql: str,
+    *,
+    top: int = 0,
+    allow_files: bool = False,
+    seconds: float = LONGEST_S,
+    memory: int = MOST_MEMORY,
+) -> Answer:
+    """The same, of which only the first `top` rows are kept (0: all); the others are counted."""
     named = [name for name in TABLES if re.search(rf"\b{name}\b", sql, re.IGNORECASE)]
     connection = connect(source, named)
     import duckdb
@@ -61,19 +91,32 @@ def query(source: Recording, sql: str, *, allow_files: bool = False, seconds: fl
     try:
         if not allow_files:
             _check_statement(sql)
-            _lock(connection)
+            _lock(connection, memory)
         timer.start()
         cursor = connection.execute(sql)
         names = [column[0] for column in cursor.description or ()]
-        rows = cursor.fetchall()
+        rows, n_rows = _fetched(cursor, top)
     except duckdb.InterruptException as error:
         raise QueryError(f"interrupted after {seconds:g} seconds") from error
+    except duckdb.OutOfMemoryException as error:
+        raise QueryError(f"the statement needs more memory than {format_memory(memory)}") from error
     except duckdb.Error as error:
         raise QueryError(_message(error, named)) from error
     finally:
         timer.cancel()
         connection.close()
-    return Sheet({name: [row[i] for row in rows] for i, name in enumerate(_distinct(names))}, len(rows))
+    sheet = Sheet({name: [row[i] for row in rows] for i, name in enumerate(_distinct(names))}, len(rows))
+    return Answer(sheet, n_rows)
+
+
+def _fetched(cursor: DuckDBPyConnection, top: int) -> tuple[list[tuple[object, ...]], int]:
+    """The first rows of a result, and how many it has; the others are never held together."""
+    rows: list[tuple[object, ...]] = []
+    n_rows = 0
+    while batch := cursor.fetchmany(_BATCH):
+        rows += batch[: max(top - n_rows, 0)] if top else batch
+        n_rows += len(batch)
+    return rows, n_rows
 
 
 def _check_statement(sql: str) -> None:
@@ -90,8 +133,10 @@ def _check_statement(sql: str) -> None:
         )
 
 
-def _lock(connection: DuckDBPyConnection) -> None:
-    """Keep a statement from files, extensions and variables of the program, and from changing that."""
+def _lock(connection: DuckDBPyConnection, memory: int) -> None:
+    """Keep a statement from files, extensions, variables of the program and more memory, and from changing that."""
+    connection.execute("set temp_directory = ''")  # what does not fit into memory is not written to a disk
+    connection.execute(f"set memory_limit = '{memory}B'")
     for setting in (
         "enable_external_access",
         "autoinstall_known_extensions",

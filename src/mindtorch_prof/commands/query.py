@@ -56,21 +56,28 @@ def run(options: argparse.Namespace) -> int:
     if options.tables:
         _print_tables(loaded, options)
         return 0
-    from ..analysis.query import MissingPackageError, QueryError, query
+    from ..analysis.query import MOST_MEMORY, MissingPackageError, QueryError, answer
 
     sql = sys.stdin.read() if options.sql == "-" else options.sql
     try:
         with _common.phase("querying"):
-            answer = query(loaded, sql, allow_files=options.allow_files, seconds=options.seconds)
+            result = answer(
+                loaded,
+                sql,
+                top=options.top,
+                allow_files=options.allow_files,
+                seconds=options.seconds,
+                memory=options.max_memory or MOST_MEMORY,
+            )
     except (MissingPackageError, QueryError) as error:
         raise CommandError(str(error)) from error
     _common.print_rows(
-        answer.head(options.top).rows(),
+        result.sheet.rows(),
         options.format,
-        keys=list(answer),
-        about={"file": os.fspath(options.file), "rows_in_all": answer.n_rows},
-        titles={key: key for key in answer},
-        units=dict.fromkeys(answer, "number"),
+        keys=list(result.sheet),
+        about={"file": os.fspath(options.file), "rows_in_all": result.n_rows},
+        titles={key: key for key in result.sheet},
+        units=dict.fromkeys(result.sheet, "number"),
     )
     return 0
 

@@ -14,6 +14,7 @@ example:
   mindtorch-prof run --steps 5-10 --record-shapes -o train.json.gz train.py
   mindtorch-prof run --steps 10-12 --every 1000 -m package.train --epochs 2
   mindtorch-prof run --on-signal USR2 --seconds 20 serve.py
+  mindtorch-prof run --torch mindtorch --spill p/ train.py
   torchrun --nproc-per-node 4 -m mindtorch_prof run \\
     --rank-from-env train.py
 """
@@ -102,6 +103,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=path_to_write,
         metavar="FILE",
         help="trace file to write (PROGRAM.pt.trace.json; .gz compresses); with several recordings, one numbered file each",
+    )
+    parser.add_argument(
+        "--spill",
+        metavar="FOLDER",
+        help="also write the recording to this folder while the program runs, so that it survives kill -9 (see recover); not with real torch",
     )
     parser.add_argument(
         "--sort-by", metavar="COLUMN", help="column to sort the table by, largest first (self_cpu_time_total)"
@@ -215,6 +221,11 @@ def _run_with_torch(options: argparse.Namespace, program: Program) -> int:
     from ..live.program import ProgramError
     from ..live.run_torch import run as run_program
 
+    if options.spill is not None:
+        raise CommandError(
+            "--spill needs --torch mindtorch: real torch's profiler gives out its events only when it is stopped; "
+            "--every writes a trace per window of steps"
+        )
     writer = _TraceWriter(options, program)
     settings = {name: bool(getattr(options, name)) for name in SWITCHES}
     try:
@@ -379,7 +390,7 @@ def _duration(text: str) -> float:
 
 
 def _signal(text: str) -> str:
-    from ..live.run_torch import signal_number
+    from ..live.signals import signal_number
 
     try:
         signal_number(text)

@@ -103,11 +103,14 @@ def run_on(client: Client, paths: Sequence[str], read: Read, progress: Progress 
     waiting: list[Future] = []
     sketches: list[Sketch] = []  # results that are here
     unread = set(leaves)  # the leaves that are in none of them
+    suspects: list[Future] = []
     workers = _Workers(client)
     try:
         for done, future in enumerate(_completed(list(leaves), workers), 1):
             if future.status == "finished":
                 waiting.append(future)
+            elif _is_killed(future):
+                suspects.append(future)
             else:
                 sketches.append(missing(leaves[future], _failure(future)))
                 unread.discard(future)
@@ -126,6 +129,11 @@ def run_on(client: Client, paths: Sequence[str], read: Read, progress: Progress 
                 waiting += parts
         for leaf in waiting:
             sketches.append(_single(leaf, leaves[leaf], workers))
+            unread.discard(leaf)
+        for leaf in suspects:
+            # Dask blames all tasks of a worker that died, also those that waited there: alone, only the guilty one fails again
+            again = client.submit(read, leaves[leaf], pure=False)
+            sketches.append(_single(again, leaves[leaf], workers))
             unread.discard(leaf)
     except BaseException as error:
         with contextlib.suppress(Exception):  # the cluster may be what failed
@@ -196,6 +204,13 @@ def _single(leaf: Future, path: str, workers: _Workers) -> Sketch:
         return missing(path, _failure(leaf))
 
 
+def _is_killed(future: Future) -> bool:
+    """Whether the workers that had a task died, more often than Dask allows."""
+    if future.status != "error":
+        return False
+    return type(future.exception()).__name__ == "KilledWorker"  # type: ignore[no-untyped-call]
+
+
 def _failure(future: Future) -> str:
     """Why a task gave no answer."""
     error: BaseException | None = future.exception() if future.status == "error" else None  # type: ignore[no-untyped-call]
@@ -205,7 +220,7 @@ def _failure(future: Future) -> str:
         raise DaskError(
             "the workers of the cluster cannot import mindtorch_prof: install it there"
         ) from error
-    if type(error).__name__ == "KilledWorker":
+    if _is_killed(future):
         return "the workers that read it died, probably for want of memory"
     return f"{type(error).__name__}: {error}"
 

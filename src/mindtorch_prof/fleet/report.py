@@ -14,7 +14,7 @@ from .collectives import Collectives, Waits, bus_factor, match, waits
 from .findings import Finding, exposed_share, findings, skew_share, slow_links, without_slow_links
 from .histograms import Durations, merged
 from .job import Job, job_of
-from .same_job import job_facts, unrelated
+from .same_job import unrelated_ranks
 from .sketch import Missing, Sketch
 from .verdict import THRESHOLD, Tables, Verdict, no_verdict, tables, verdict
 from .what_if import WhatIf, what_if
@@ -340,7 +340,7 @@ def report_of(sketch: Sketch, threshold: float = THRESHOLD) -> FleetReport:
     clock = clocks(collectives, len(job))
     arrivals = waits(collectives, clock.correction(collectives.rank, collectives.arrival_ns))
     compared = tables(job, collectives, arrivals)
-    reason = unrelated([job_facts(rank) for rank in job.ranks])
+    reason = unrelated_ranks(job.ranks)
     found: tuple[Finding, ...] = ()
     if reason:
         decision = no_verdict(f"no verdict: the files are not ranks of one job: {reason}")

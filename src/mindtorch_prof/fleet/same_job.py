@@ -42,6 +42,19 @@ def job_facts(rank: JobRank) -> JobFacts:
     )
 
 
+def unrelated_ranks(ranks: Sequence[JobRank]) -> str:
+    """Why ranks cannot be of one job, or the files of one rank: as a part of a sentence; empty: they may be."""
+    for rank in ranks:
+        # times are no reason here: one rank may be recorded again and again
+        files = [
+            JobFacts(os.path.basename(each.file), each.world_size, each.backend, frozenset(), None)
+            for each in rank.sketches
+        ]
+        if reason := unrelated(files):
+            return reason
+    return unrelated([job_facts(rank) for rank in ranks])
+
+
 def unrelated(files: Sequence[JobFacts]) -> str:
     """Why files cannot be the ranks of one job, as a part of a sentence; empty: they may be."""
     for one, other in pairwise(files):

@@ -56,6 +56,8 @@ class TraceHandler:
     def __post_init__(self) -> None:
         if self.keep is not None and self.keep < 1:
             raise ValueError(f"keep={self.keep}: expected 1 or more, or None to keep all")
+        if self.worker_name and os.path.basename(self.worker_name) != self.worker_name:
+            raise ValueError(f"worker_name={self.worker_name!r}: expected a file name without folders")
         os.makedirs(self.folder, exist_ok=True)
         if not os.access(self.folder, os.W_OK):
             raise PermissionError(f"{self.folder}: traces cannot be written to this folder")

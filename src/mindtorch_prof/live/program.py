@@ -135,6 +135,15 @@ def reported(error: BaseException) -> tuple[int, int]:
     return (130, signal.SIGINT) if isinstance(error, KeyboardInterrupt) else (1, 0)
 
 
+def ending(error: BaseException) -> str:
+    """Why a recording ended, for people: by this exception."""
+    if isinstance(error, SystemExit):
+        return f"sys.exit({error.code!r})"
+    if isinstance(error, KeyboardInterrupt):
+        return "signal SIGINT (KeyboardInterrupt)"
+    return f"exception {type(error).__name__}: {error}"[:500]
+
+
 def _show(error: BaseException) -> None:
     """Print the traceback, from the program's own first frame on."""
     traceback = error.__traceback__

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sys
 import threading
 import warnings
 import weakref
@@ -22,11 +21,11 @@ from typing import Any
 from ..files import open_for_export
 from .other_profilers import Watch
 from .program import Program, ProgramError, hide_frames_of, join_threads, prepared, reported
+from .signals import EndingSignals, Interrupted, deferred, flush_streams, signal_name, signal_number
 from .window import Window
 
 hide_frames_of(__file__)
 
-_FATAL = ("SIGTERM", "SIGHUP")  # signals that end a program that does not handle them
 _FLAGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 
 
@@ -112,6 +111,7 @@ class _Session:
         self.pid = os.getpid()
         self.finished = False
         self.left_alone = False
+        self._signals = EndingSignals(self._end_by_signal, lambda number: self._real_exit(128 + number))
         self._watch = Watch()
         self._timer: threading.Timer | None = None
         self._optimizer: weakref.ref[Any] | None = None
@@ -183,10 +183,21 @@ class _Session:
             return
         self.finished = True
         try:
-            self.stop()
-        finally:
-            if self.on_end is not None:
-                self.on_end(self.outcome)
+            with deferred(self._note_deferred) as received:
+                try:
+                    self.stop()
+                finally:
+                    if self.on_end is not None:
+                        self.on_end(self.outcome)
+        except Interrupted as error:
+            self._note(f"the trace is not written: {error}")
+        if received and not self.outcome.signal:
+            self.outcome.exit_code, self.outcome.signal = 128 + received[0], received[0]
+
+    def _note_deferred(self, number: int) -> None:
+        self._note(
+            f"{signal_name(number)}: the process ends when the trace is written; a second signal ends it at once"
+        )
 
     @contextmanager
     def _calling_torch(self) -> Iterator[None]:
@@ -258,33 +269,20 @@ class _Session:
                 self.finish()
             else:
                 self._note("the program ended by os._exit on another thread: its last recording is lost")
-            _flush()
+            flush_streams()
         return self._real_exit(status)
 
     # ------------------------------------------------------------------------------------------------ signals
 
     def _catch_signals(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for name in _FATAL:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, self._end_by_signal)
-        if self.window.signal:
+        self._signals.catch()
+        if self.window.signal and threading.current_thread() is threading.main_thread():
             signal.signal(signal_number(self.window.signal), self._toggle)
 
-    def _end_by_signal(self, number: int, frame: FrameType | None) -> None:
+    def _end_by_signal(self, number: int) -> None:
         """Finish before a signal ends the process, where the program does not handle the signal itself."""
-        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
-        if os.getpid() != self.pid:
-            os.kill(os.getpid(), number)
-            return
         self.outcome.exit_code, self.outcome.signal = 128 + number, number
-        try:
-            self.finish()
-        finally:
-            _flush()
-            self._real_exit(128 + number)  # no further line of the program runs, as after the signal itself
+        self.finish()
 
     def _toggle(self, number: int, frame: FrameType | None) -> None:
         """Start recording, or end it."""
@@ -308,27 +306,6 @@ class _Session:
         self._timer = threading.Timer(seconds, lambda: signal.pthread_kill(main or 0, number))
         self._timer.daemon = True
         self._timer.start()
-
-
-def signal_number(name: str) -> int:
-    """The number of a signal by its name, such as USR2 or SIGUSR2. Raises ValueError."""
-    word = name.upper()
-    number = getattr(signal, word if word.startswith("SIG") else f"SIG{word}", None)
-    if not isinstance(number, signal.Signals):
-        raise ValueError(f"{name!r} is no signal; expected a name such as USR2")
-    if number.name in ("SIGKILL", "SIGSTOP", "SIGINT", "SIGTERM", "SIGHUP"):
-        raise ValueError(
-            f"{name!r} ends or stops a process; expected a signal that programs are free to use, such as USR2"
-        )
-    return int(number)
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            pass
 
 
 def export_trace(prof: Any, path: str) -> None:

@@ -188,7 +188,9 @@ class _CsvColumns:
     def numbers(self, key: str, factor: int) -> IntArray:
         """Numbers times a factor, rounded; -1: none."""
         values: FloatArray = np.array([_float(text) for text in self.texts(key)], np.float64)
-        return np.where(np.isfinite(values), np.rint(np.nan_to_num(values) * factor), -1).astype(np.int64)
+        known = np.abs(values) < LARGEST_NS / factor  # what is no number is not
+        scaled = np.rint(np.where(known, values, 0.0) * factor).astype(np.int64)
+        return np.where(known, scaled, -1)
 
     def times(self, key: str) -> IntArray:
         """Nanoseconds; -1: none."""

@@ -18,6 +18,7 @@ from .byte_source import Limits, Source
 from .errors import NotATraceError, TraceError
 from .native import MAGIC as NATIVE_MAGIC
 from .nsys import is_nsys
+from .spill import is_spill
 from .sqlite_tables import MAGIC, SqliteTables, opened_tables
 
 ENDINGS = (".json", ".json.gz", ".sqlite", ".sqlite.gz", ".db", ".db.gz", SUFFIX)
@@ -33,7 +34,7 @@ _LISTED = 8  # traces that an error names
 def trace_file(path: str | os.PathLike[str]) -> Path:
     """The trace file that a path stands for: the file itself, or the only trace in a folder."""
     given = Path(path)
-    if not given.is_dir():
+    if not given.is_dir() or is_spill(given):
         return given
     traces = traces_in(given)
     if len(traces) > 1:
@@ -48,6 +49,8 @@ def trace_file(path: str | os.PathLike[str]) -> Path:
 def traces_in(folder: Path) -> list[Path]:
     """The trace files of a folder, sorted by name: of a capture its own, else those in it and those of the captures in it; if it has none,
     those of the folders below it."""
+    if is_spill(folder):
+        return [folder]
     own = _capture_file(folder)
     if own is not None:
         return [own]
@@ -74,7 +77,7 @@ def _traces_directly_in(folder: Path) -> list[Path]:
     traces: list[Path] = []
     for entry in _entries(folder):
         if entry.is_dir():
-            capture = _capture_file(entry)
+            capture = entry if is_spill(entry) else _capture_file(entry)
             if capture is not None:
                 traces.append(capture)
         elif entry.name.endswith(ENDINGS) and is_trace(entry):
@@ -112,6 +115,8 @@ def _shown(trace: Path, folder: Path) -> Path:
 
 def _shown_whole(trace: Path, folder: Path) -> Path:
     """The path of a trace; of a capture inside another folder, its own folder."""
+    if trace.is_dir():  # a spill folder
+        return trace
     home = trace.parent.parent if trace.parent.name == OUTPUT else trace.parent
     inner = trace.parent != folder and home != folder and folder in home.parents
     return home if inner else trace

@@ -241,7 +241,7 @@ class _PackedInputs(Inputs):
 
     @cached_property
     def _parsed(self) -> Inputs:
-        return self._texts.parsed(self._row, _inputs)
+        return self._texts.parsed(self._row, unpacked_inputs)
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -251,16 +251,6 @@ class _PackedInputs(Inputs):
         if name in _OF_PARSED:
             return getattr(self._parsed, name)
         return super().__getattribute__(name)
-
-
-def _inputs(entry: JSONValue) -> Inputs:
-    if not isinstance(entry, dict):
-        raise TypeError("inputs that are no object")
-    if "json" in entry:
-        return Inputs.from_json(orjson.dumps(entry["json"]))
-    arguments = cast("tuple[Argument, ...]", unpacked(entry["arguments"]))
-    slots = cast("tuple[int, ...]", unpacked(entry["slots"]))
-    return Inputs(arguments, slots, cast("dict[str, object]", unpacked(entry["keywords"])))
 
 
 _OF_PARSED = frozenset(
@@ -289,6 +279,17 @@ def loads(text: bytes) -> JSONValue:
     except orjson.JSONDecodeError:
         value = json.loads(text)
     return value
+
+
+def unpacked_inputs(entry: object) -> Inputs:
+    """The inputs that `packed_inputs` packed."""
+    if not isinstance(entry, dict):
+        raise TypeError("inputs that are no object")
+    if "json" in entry:
+        return Inputs.from_json(orjson.dumps(entry["json"]))
+    arguments = cast("tuple[Argument, ...]", unpacked(entry["arguments"]))
+    slots = cast("tuple[int, ...]", unpacked(entry["slots"]))
+    return Inputs(arguments, slots, cast("dict[str, object]", unpacked(entry["keywords"])))
 
 
 def unpacked(value: object) -> object:

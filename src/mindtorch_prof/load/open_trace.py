@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ from .kineto import OWN_KEY, trace_of
 from .library_calls import LibraryCalls
 from .native import is_native, read_native
 from .nsys import read_nsys
+from .spill import is_spill, read_spill
 from .sqlite_tables import MAGIC, opened_tables
 
 if TYPE_CHECKING:
@@ -80,7 +82,10 @@ def opened(
     """Read a file; `load` says what the arguments mean."""
     given = file
     if isinstance(file, (str, bytes, os.PathLike)) and not _is_content(file) and os.path.isdir(file):
-        file = trace_file(os.fsdecode(file))
+        folder = os.fsdecode(file)
+        file = trace_file(folder)
+        if is_spill(file):
+            return _spilled(os.fspath(file), folder, strict, python_functions)
     if is_native(file):
         native = read_native(os.fsdecode(file))
         loaded = Loaded(native.trace, **native.shown)
@@ -98,6 +103,16 @@ def opened(
     if strict and not health:
         raise BrokenTraceError(f"{source.name}: {health.line()}")
     return loaded if python_functions is None else loaded.with_python_functions(python_functions)
+
+
+def _spilled(folder: str, shown: str, strict: bool, python_functions: bool | None) -> Loaded:
+    """Read a recording that was written while it was under way."""
+    trace = read_spill(folder)
+    trace = replace(trace, settings=replace(trace.settings, source=shown))
+    if strict and not trace.health:
+        raise BrokenTraceError(f"{shown}: {trace.health.line()}")
+    calls_are_rows = bool(len(trace.frames) and trace.settings.with_stack)
+    return Loaded(trace, calls_are_rows if python_functions is None else python_functions)
 
 
 def _is_content(file: PathOrFile) -> bool:

@@ -9,7 +9,16 @@ import numpy as np
 from ..arrays import IntArray
 
 # how many integers one row has; `rows` and `open` depend on the recording
-WIDTHS = {"calls": 2, "tensors": 1, "memory": 4, "takeovers": 4, "storages": 3, "steps": 3, "collections": 3}
+WIDTHS = {
+    "calls": 2,
+    "tensors": 1,
+    "memory": 4,
+    "takeovers": 4,
+    "storages": 3,
+    "earlier_ids": 2,
+    "steps": 3,
+    "collections": 3,
+}
 OF_ALL = 0  # instead of a thread, in logs that all threads share
 
 Key = tuple[str, int]  # the kind of a log, and the thread
@@ -28,6 +37,7 @@ class Logs:
         # rows of its log of calls had before: those of calls that had not returned, which are kept.
         self.dropped: dict[Key, int] = {}
         self.kept_calls: dict[int, IntArray] = {}
+        self.is_read = False  # whether blocks were taken off by `read`
 
     def __iter__(self) -> Iterator[tuple[Key, IntArray]]:
         return ((key, block) for key, parts in self.blocks.items() for block in parts)
@@ -74,6 +84,7 @@ class Logs:
         if keep:
             yield from parts
             return
+        self.is_read = self.is_read or bool(parts)
         parts.reverse()
         while parts:
             yield parts.pop()

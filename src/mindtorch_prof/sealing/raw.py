@@ -70,14 +70,12 @@ class InputRules(Protocol):
 @dataclass
 class TensorTables:
     """What tells tensors and their memory apart, besides the logs `storages` (rows of a tensor, its storage (0: none) and its address
-    (0: another row has it)) and `steps` (rows of a time, a thread and an index of `owners`: optimizers that made a step)."""
+    (0: another row has it)), `earlier_ids` (rows of an allocation and the number that the memory had before it was recorded) and `steps`
+    (rows of a time, a thread and an index of `owners`: optimizers that made a step)."""
 
     first_id: int
     links: IntArray  # rows of (number, number): one tensor, before and after it got other memory
     addresses: Mapping[int, int]  # storage -> the address that the program asked for
-    earlier_ids: Mapping[
-        int, int
-    ]  # allocation -> number that the memory had before the allocation was recorded
     owners: Sequence[ParameterOwner]
     modules: Mapping[str, int]  # a frame's name -> index of `owners`
     alive: IntArray  # rows of (allocation, address, bytes) of the memory that was not freed at the end

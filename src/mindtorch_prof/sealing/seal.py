@@ -18,10 +18,18 @@ from .raw import RANGES, VARIANTS, RawRecording
 from .tensor_columns import tensor_columns
 from .thread_lives import ThreadLives
 
+_SEALING_BYTES = 128  # that sealing takes per event, at most, besides the logs
+
 
 def seal(recording: RawRecording, *, keep_logs: bool = True) -> Trace:
-    """The Trace of a recording. keep_logs: False where its logs are not needed any more: blocks are freed as they are read, so that the
-    recording takes little more memory meanwhile than before or after."""
+    """The Trace of a recording. keep_logs: False where its rows are not needed any more: blocks are freed as they are read, so that the
+    recording takes little more memory meanwhile than before or after. Where memory does not suffice, that shows before the first is."""
+    logs = recording.logs
+    if not keep_logs and not logs.threads("calls") and not logs.threads("memory"):
+        n_events = logs.count("rows", len(recording.columns))
+        np.empty(n_events * _SEALING_BYTES, np.uint8)  # raises MemoryError; nothing is written to it
+    else:
+        keep_logs = True  # what calls and memory will take is not known
     rows = _rows(recording, keep_logs)
     column, thread = rows.column, rows.thread
     start, end = column["start"], column["end"]
@@ -65,6 +73,13 @@ def seal(recording: RawRecording, *, keep_logs: bool = True) -> Trace:
     )
 
 
+def note_callers(recording: RawRecording) -> None:
+    """Let the rules for inputs see which ops called which, without building a Trace."""
+    rows = _rows(recording, keep_logs=True)
+    column = rows.column
+    _inputs(recording, _events(recording, column["key"]), column["end"], rows.thread, column["inputs"])
+
+
 class Rows(NamedTuple):
     """The rows of all threads by (thread, start), parents first, as columns."""
 
@@ -78,6 +93,7 @@ def _rows(recording: RawRecording, keep_logs: bool) -> Rows:
     logs, columns = recording.logs, recording.columns
     first = {recording.main_thread: 0}
     native_ids = dict(sorted(logs.natives.items(), key=lambda item: first.get(item[0], 1)))
+    native_ids = native_ids or {recording.main_thread: 0}
     # one log of tensors for all threads, or one for each
     is_shared = logs.threads("tensors") == [OF_ALL]
     tensors, n_tensors = [logs.joined("tensors", OF_ALL)], 0

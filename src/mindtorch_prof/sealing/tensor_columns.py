@@ -24,10 +24,11 @@ def tensor_columns(
 ) -> TensorIds:
     """All ids as columns. first: by event, where its tensors begin in the log; storage_ids: by row of `Memory`."""
     storages = logs.joined("storages")
-    if tables.earlier_ids:
+    earlier_ids = dict(logs.joined("earlier_ids").tolist())
+    if earlier_ids:
         storages = storages.copy()
         storage_ids, storages[:, 1] = (
-            np.array([tables.earlier_ids.get(number, number) for number in numbers.tolist()], np.int64)
+            np.array([earlier_ids.get(number, number) for number in numbers.tolist()], np.int64)
             for numbers in (storage_ids, storages[:, 1])
         )
     allocated = _distinct(storage_ids)

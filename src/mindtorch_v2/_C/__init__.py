@@ -13,6 +13,9 @@ from .._dtype import memory_format as memory_format
 from .._random import Generator as Generator
 from .._size import Size as Size
 from .._tensor import Tensor
+from ._dispatch_keys import DispatchKey as DispatchKey
+from ._dispatch_keys import DispatchKeySet as DispatchKeySet
+from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 
 TensorBase = Tensor
 _TensorMeta = type(Tensor)
@@ -101,7 +104,15 @@ def _len_torch_dispatch_stack() -> int:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("_autograd", "_nn", "_profiler"):
+    if name == "PyTorchFileReader":
+        from ._file_reader import PyTorchFileReader
+
+        return PyTorchFileReader
+    if name == "ScriptModule":
+        from ..jit import ScriptModule
+
+        return ScriptModule
+    if name in ("_autograd", "_functorch", "_nn", "_profiler"):
         from importlib import import_module
 
         return import_module("." + name, __name__)
@@ -124,6 +135,62 @@ def _prefixed_functions(module: str) -> Any:
 
 def _log_api_usage_once(event: str) -> None:
     """Report the use of an API to a logger that torch's builds can install; there is none."""
+
+
+def _is_tracing() -> bool:
+    """Whether the TorchScript tracer records: never."""
+    return False
+
+
+def _get_accelerator(check: bool | None = None) -> device:
+    """The device that is not the CPU, or the CPU where there is none."""
+    return device("cpu")
+
+
+def _get_default_device() -> str:
+    """The type of the device that new tensors are on."""
+    from .._device import get_default_device
+
+    return get_default_device().type
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of a device type that an extension defines: torch's, as there is none."""
+    return "privateuseone"
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a transform of torch.func runs."""
+    from ..func._transforms import _levels
+
+    return bool(_levels.depth)
+
+
+class _JitObject:
+    """A part of a TorchScript program, for isinstance checks and annotations."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"torch._C.{cls.__name__}: this library has no TorchScript, and builds no graph")
+
+
+class Graph(_JitObject):
+    """A TorchScript graph; cannot be built."""
+
+
+class Node(_JitObject):
+    """A node of a TorchScript graph; cannot be built."""
+
+
+class Value(_JitObject):
+    """A value in a TorchScript graph; cannot be built."""
+
+
+class Block(_JitObject):
+    """A block of a TorchScript graph; cannot be built."""
+
+
+class TensorType(_JitObject):
+    """The TorchScript type of tensors; cannot be built."""
 
 
 def _get_tracing_state() -> None:

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import config
+from . import config, exc, utils
 
 __all__ = [
     "allow_in_graph",
     "assume_constant_result",
     "config",
+    "exc",
     "disable",
     "graph_break",
     "is_compiling",
     "list_backends",
     "mark_dynamic",
     "mark_static",
+    "mark_static_address",
+    "maybe_mark_dynamic",
     "optimize",
     "reset",
+    "utils",
 ]
 
 
@@ -67,6 +71,27 @@ def mark_dynamic(
 
 def mark_static(t: Any, index: Any = None) -> None:
     """Declare that a dimension never varies; no effect in eager mode."""
+
+
+def mark_static_address(t: Any, guard: bool = False) -> None:
+    """Declare that a tensor's memory never moves; no effect in eager mode."""
+
+
+def reset_code_caches() -> None:
+    """Discard compiled code; there is none."""
+
+
+def maybe_mark_dynamic(t: Any, index: Any) -> None:
+    """Declare that a dimension may vary between calls; no effect in eager mode."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("OptimizedModule", "eval_frame"):  # imported late: it needs torch.nn
+        from importlib import import_module
+
+        module = import_module(".eval_frame", __name__)
+        return module if name == "eval_frame" else module.OptimizedModule
+    raise AttributeError(f"module 'torch._dynamo' has no attribute '{name}'")
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:

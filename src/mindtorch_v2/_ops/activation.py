@@ -18,7 +18,6 @@ from ._half_precision import in_float32
 from ._namespace import functions as F
 from .pointwise import add_scalar, mul_scalar, one_minus, sub_scalar
 
-
 # ---------------------------------------------------------------------------------------------------- relu and thresholds
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -12,6 +13,15 @@ from .._dispatch import composite, function, op
 from ._double_backward import through
 from ._namespace import functions as F
 from .norms import _norm
+
+
+@functools.lru_cache(maxsize=16)
+def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of all pairs of different rows, the first one in front."""
+    first, second = np.triu_indices(n, 1)
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
+
 
 _MANY = 25  # from this many rows on, a matrix product is faster
 
@@ -194,7 +204,7 @@ def _together(x: Any, batch: tuple) -> Any:
 
 @op("aten::_pdist_forward(Tensor self, float p=2) -> Tensor", expose="no", node="PdistBackward0")
 def _pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
-    rows, columns = np.triu_indices(self.shape[0], 1)
+    rows, columns = _pairs(self.shape[0])
     return _norm(self[rows] - self[columns], p, -1, False)
 
 
@@ -204,7 +214,7 @@ def _pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
     node="PdistBackwardBackward0",
 )
 def _pdist_backward(grad: np.ndarray, self: np.ndarray, p: float, pdist: np.ndarray) -> np.ndarray:
-    rows, columns = np.triu_indices(self.shape[0], 1)
+    rows, columns = _pairs(self.shape[0])
     slopes = _slopes(self[rows] - self[columns], pdist[:, None], p) * grad[:, None]
     made = np.zeros_like(self)
     np.add.at(made, rows, slopes)

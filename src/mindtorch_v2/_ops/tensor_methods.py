@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _dispatch
-from .._dispatch import function
+from .. import _dispatch, _dtype
+from .._dispatch import composite, function
 from .._torch_dispatch import track_tensor
 from ._namespace import functions as F
 
@@ -79,6 +79,19 @@ def index(self: Any, positions: Any, dims: Any) -> Any:
     for d, number in sorted(zip([d % self.ndim for d in where], numbers), reverse=True):
         selected = selected.select(d, number)
     return selected
+
+
+# -------------------------------------------------------------------------------------------------------- pinned memory, shapes
+
+
+@composite("aten::_pin_memory(Tensor self, Device? device=None) -> Tensor", expose="no")
+def _pin_memory(self: Any, device: Any = None) -> Any:
+    return self.pin_memory(device)
+
+
+@composite("aten::_shape_as_tensor(Tensor self) -> Tensor")
+def _shape_as_tensor(self: Any) -> Any:
+    return F.tensor(list(self.shape), dtype=_dtype.int64)
 
 
 # ---------------------------------------------------------------------------------------------------- methods of their own signature

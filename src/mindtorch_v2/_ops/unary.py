@@ -629,6 +629,8 @@ def _one_sided(aten_name: str, inplace: str, ufunc: Any) -> None:
         if fused is not None:
             return fused
         promoted, number = _dispatch.promote_number(self, bound)
+        if promoted.dtype.kind == "b":
+            raise _dispatch.not_implemented(f"{name}_scalar_cpu", promoted)
         if out is not None and promoted is not self:
             source, wanted = (BY_NUM[a.dtype.num]._abbr for a in (promoted, self))
             raise RuntimeError(f"result type {source} can't be cast to the desired output type {wanted}")

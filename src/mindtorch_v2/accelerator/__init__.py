@@ -45,6 +45,24 @@ __all__ = [
 ]
 
 
+class Stream:
+    """torch.Stream, a queue of an accelerator; cannot be built without one."""
+
+    __module__ = "mindtorch_v2"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise no_accelerator()
+
+
+class Event:
+    """torch.Event, a point in a stream; cannot be built without an accelerator."""
+
+    __module__ = "mindtorch_v2"
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise no_accelerator()
+
+
 def is_available() -> bool:
     """Whether there is an accelerator: no."""
     return False

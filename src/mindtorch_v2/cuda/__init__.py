@@ -8,8 +8,9 @@ import mindtorch_v2 as torch
 
 from .._failures import AcceleratorError as AcceleratorError
 from .._failures import OutOfMemoryError as OutOfMemoryError
-from . import amp, memory, nvtx, profiler, random, streams
-from ._absent import no_base, no_cuda
+from . import amp, graphs, memory, nvtx, profiler, random, sparse, streams
+from ._absent import no_cuda
+from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing, make_graphed_callables
 from .memory import (
     MemPool,
     caching_allocator_alloc,
@@ -233,18 +234,6 @@ def set_stream(stream: Stream | None) -> None:
         raise no_cuda()
 
 
-class CUDAGraph:
-    """A recorded CUDA graph; cannot be built without CUDA."""
-
-    def __new__(cls, keep_graph: bool = False) -> NoReturn:
-        raise no_base("CUDAGraph")
-
-
-def is_current_stream_capturing() -> bool:
-    """Whether a CUDA graph is being recorded: never."""
-    return False
-
-
 class DeferredCudaCallError(Exception):
     """A call that was deferred until CUDA starts has failed."""
 
@@ -294,7 +283,7 @@ ShortTensor = _tensor_type("ShortTensor")
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
     "IntTensor", "LongTensor", "ShortTensor", "CUDAGraph", "DeferredCudaCallError", "Event",
-    "ExternalStream", "Stream", "StreamContext", "MemPool", "amp", "caching_allocator_alloc",
+    "ExternalStream", "Stream", "StreamContext", "MemPool", "amp", "graph", "graph_pool_handle", "graphs", "make_graphed_callables", "sparse", "caching_allocator_alloc",
     "caching_allocator_delete", "caching_allocator_disabled", "caching_allocator_enable",
     "can_device_access_peer", "cudart", "current_blas_handle", "current_device", "current_stream",
     "default_generators", "default_stream", "device", "device_count", "device_of", "empty_cache",

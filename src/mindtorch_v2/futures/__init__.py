@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
 
-class Future:
+_T = TypeVar("_T")
+
+
+class Future(Generic[_T]):
     """A value that is set once; any number of threads can wait for it."""
 
     def __init__(self, *, devices: Any = None) -> None:
@@ -48,7 +51,7 @@ class Future:
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """A future for `callback(self)`, which runs when this one is complete."""
-        next_future = Future()
+        next_future: Future = Future()
 
         def run(done: Future) -> None:
             try:
@@ -83,7 +86,7 @@ class Future:
 
 def collect_all(futures: list[Future]) -> Future:
     """A future for the list of futures, complete when all of them are."""
-    collected = Future()
+    collected: Future = Future()
     remaining = len(futures)
     lock = threading.Lock()
 

@@ -20,6 +20,7 @@ from mindtorch_v2.nn import Module
 from mindtorch_v2.utils import _pytree as pytree
 
 from .. import _dispatch, _overrides
+from .._function_names import torch_module_name
 from ._code_generation import _PyTreeCodeGen, _PyTreeInfo
 from .graph import Graph
 from .graph_module import GraphModule
@@ -265,7 +266,7 @@ class Tracer(TracerBase):
         if not name.startswith("*"):
             parameter = sig.parameters[name]
             default = () if parameter.default is inspect.Parameter.empty else (parameter.default,)
-        type_expr = fn_for_analysis.__annotations__.get(name, None)
+        type_expr = _annotation(fn_for_analysis, name)
         return self.create_proxy("placeholder", name, default, {}, type_expr=type_expr)
 
     def _concrete_placeholder(self, name: str, argument: str, value: Any, sig: inspect.Signature) -> Any:
@@ -294,9 +295,8 @@ class Tracer(TracerBase):
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a call of the module becomes one node: torch's own modules do, except Sequential."""
-        home = m.__module__
-        package = torch.__name__
-        own = home == package or home.startswith((f"{package}.nn", "torch.nn", f"{package}.ao.nn"))
+        home = torch_module_name(m.__module__)
+        own = home.startswith(("torch.nn", "torch.ao.nn"))
         return own and not isinstance(m, torch.nn.Sequential)
 
     def path_of_module(self, mod: Module) -> str:
@@ -369,7 +369,7 @@ class Tracer(TracerBase):
                     "output",
                     (self.create_arg(result),),
                     {},
-                    type_expr=fn.__annotations__.get("return", None),
+                    type_expr=_annotation(fn, "return"),
                 )
             self.submodule_paths = None
         finally:
@@ -442,6 +442,14 @@ class Tracer(TracerBase):
         for name, value in self.__dict__.items():
             new.__dict__[name] = value if name == "_autowrap_search" else copy.deepcopy(value, memo)
         return new
+
+
+def _annotation(fn: Any, name: str) -> Any:
+    """The type of a parameter or of the result. This library's own annotations are text, and `Any` where torch has none."""
+    annotation = fn.__annotations__.get(name, None)
+    if isinstance(annotation, str) and torch_module_name(fn.__module__ or "").startswith("torch."):
+        return torch.Tensor if annotation == "Tensor" else None
+    return annotation
 
 
 def fn_argument_names(fn: Any) -> list[str]:

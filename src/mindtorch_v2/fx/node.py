@@ -65,7 +65,8 @@ def map_arg(a: Any, fn: Callable[[Node], Any]) -> Any:
 
 def _find_module_of_method(orig_method: Callable) -> str:
     """The module of a function that does not know it."""
-    for name, guess in (("torch", torch), ("torch.nn.functional", torch.nn.functional)):
+    guesses: dict[str, Any] = {"torch": torch, "torch.nn.functional": torch.nn.functional}
+    for name, guess in guesses.items():
         if getattr(guess, orig_method.__name__, None) is orig_method:
             return name
     raise RuntimeError(f"cannot find module for {orig_method}")
@@ -73,14 +74,14 @@ def _find_module_of_method(orig_method: Callable) -> str:
 
 def _get_qualified_name(func: Any) -> str:
     """The name under which generated code calls a function: torch's for this package's functions."""
-    if getattr(builtins, getattr(func, "__name__", ""), None) is func:
-        return func.__name__
+    name: str = getattr(func, "__name__", "")
+    if getattr(builtins, name, None) is func:
+        return name
     if isinstance(func, (torch.ops.OpOverload, torch.ops.OpOverloadPacket)):
         return f"torch.ops.{func}"
     known = _function_names.qualified_names().get(id(func))
     if known is not None:
         return known
-    name = func.__name__
     if name == "<lambda>":
         try:
             name = inspect.getsource(func).split("=")[0].strip()

@@ -168,6 +168,17 @@ def script_if_tracing(fn: Callable) -> Callable:
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
+
+def _get_trace_graph(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises: there is no tracer."""
+    raise RuntimeError(
+        "torch.jit._get_trace_graph: this library has no TorchScript tracer; torch.fx.symbolic_trace captures a graph of calls, "
+        "torch.utils.flop_counter.FlopCounterMode counts operations"
+    )
+
+
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """Mark a function that TorchScript leaves to Python; the mark has no effect. Used bare or with arguments."""
     if callable(drop):

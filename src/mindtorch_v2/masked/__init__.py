@@ -24,7 +24,7 @@ def _fill(name: str, dtype: Any) -> Any:
         return 0
     if name in ("prod", "cumprod"):
         return 1
-    if dtype is torch.bool or dtype.is_complex and name in ("amax", "amin"):
+    if dtype is torch.bool or (dtype.is_complex and name in ("amax", "amin")):
         raise NotImplementedError(f"identity of {name} on {dtype} input")
     smallest = name in ("amax", "argmax", "logsumexp")
     if dtype.is_floating_point or dtype.is_complex:

@@ -9,7 +9,7 @@ from mindtorch_prof.torch_api.enums import ProfilerActivity
 
 from .execution_trace_observer import ExecutionTraceObserver, _ITraceObserver
 from .experimental_config import _ExperimentalConfig
-from .schedule import ProfilerAction, schedule
+from .schedule import ProfilerAction, _default_schedule_fn, schedule
 from .session import (
     PROFILER_STEP_NAME,
     _KinetoProfile,

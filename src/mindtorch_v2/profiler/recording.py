@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 import uuid
 import warnings
@@ -12,8 +14,12 @@ from typing import Any, Literal
 import numpy as np
 
 from mindtorch_prof.export import chrome
+from mindtorch_prof.load.spill import FINISHED
 from mindtorch_prof.python_rows import with_calls
+from mindtorch_prof.sealing.logs import Logs
+from mindtorch_prof.sealing.newest import since
 from mindtorch_prof.sealing.seal import seal
+from mindtorch_prof.sealing.unfinished import end_open
 from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_tree import _ProfilerResult
@@ -25,7 +31,8 @@ from mindtorch_prof.trace import OP, Trace
 from .. import _common_ops
 from .. import _recording_hooks as hooks
 from .experimental_config import ProfilerConfig, _ExperimentalConfig
-from .record.live_recording import live_recording, number_events
+from .record.keeping import Keep, SpillKeeper, spilled
+from .record.live_recording import health_of, live_recording, number_events
 from .record.own_cost import own_cost
 from .record.recorder import Config, Recorder
 from .torch_view import torch_view
@@ -69,10 +76,12 @@ class profile(EventAnswers):
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
         activity_filters: dict[ProfilerActivity, set[str]] | None = None,
+        keep: Keep | None = None,
     ) -> None:
         self.enabled = enabled
+        self._sealed: Results | None = None
+        self._unsealed: Callable[[], Results] | None = None  # builds the results when they are asked for
         if not enabled:
-            self._results = None
             return
         self.use_cuda = use_cuda
         if use_cuda:
@@ -100,7 +109,6 @@ class profile(EventAnswers):
         self.use_cpu = use_cpu
         self.acc_events = acc_events
         self.experimental_config = checked_config(experimental_config)
-        self.kineto_results: Any = None
         self._listed: tuple[Results, Results] | None = (
             None  # `_results`, and those with Python calls as events
         )
@@ -113,7 +121,8 @@ class profile(EventAnswers):
         self.trace_id = ""
         self._shapes = bool(record_shapes)
         self._recorder: Recorder | None = None
-        self._results = None
+        self._keep = keep or Keep()
+        self.ended_by = FINISHED  # why the recording ends; for its spill folder
         if not use_cpu and not use_kineto:
             raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
         self.kineto_activities = {ProfilerActivity.CPU} if use_cpu else set()
@@ -179,6 +188,7 @@ class profile(EventAnswers):
                     event_metadata=bool(self.experimental_config.expose_kineto_event_metadata),
                 )
             )
+            self._recorder.keeper = self._keep.keeper(self._recorder)
             _common_ops.prepare()  # so that the recording does not measure how ops are compiled
             self._recorder.own_cost = own_cost(self._recorder)
         self._recorder.trace_id = self.trace_id
@@ -200,9 +210,10 @@ class profile(EventAnswers):
         if recorder is None or not recorder.running:
             return
         began = time.perf_counter_ns()
-        self._show(finished(recorder, goes_on=self.acc_events).trace)
-        assert self._results is not None
-        _warn_of_strangers(recorder, self._results)
+        recorder.stop()
+        self._unsealed = stopped(recorder, self.ended_by, goes_on=self.acc_events)
+        if not isinstance(recorder.keeper, SpillKeeper):  # which may hold more than fits into memory
+            self._seal_now(recorder)
         self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000
         if not self.acc_events:
             self._recorder = None
@@ -210,10 +221,52 @@ class profile(EventAnswers):
         spent = self.profiling_end_time_ns - self.profiling_start_time_ns
         self._stats.profiling_window_duration_sec = spent / 1e9
 
+    def _seal_now(self, recorder: Recorder) -> None:
+        try:
+            results = self._results
+        except MemoryError:
+            if recorder.logs.is_read:
+                raise
+            # the rows are still there, in the blocks in which they were recorded: they are written as they are
+            folder = rescue(recorder)
+            warnings.warn(
+                f"not enough memory to build the profile; it was written to {folder} and can be opened with mindtorch_prof.load, "
+                "also in another process",
+                stacklevel=6,
+            )
+            return
+        assert results is not None
+        _warn_of_strangers(recorder, results)
+
+    @property
+    def _results(self) -> Results | None:
+        """What was recorded; None before the end."""
+        if self._unsealed is not None:
+            self._show(self._unsealed().trace)
+        return self._sealed
+
+    @_results.setter
+    def _results(self, results: Results | None) -> None:
+        self._unsealed, self._sealed = None, results
+
     def _show(self, trace: Trace) -> None:
         """Answer from this trace from now on."""
-        self._results = Results(trace)
-        self.kineto_results = _ProfilerResult(self._results)
+        self._results = results = Results(trace)
+        self._kineto_results = _ProfilerResult(results)
+
+    @property
+    def kineto_results(self) -> Any:
+        """torch's object for what was recorded; None before the end."""
+        return None if self._results is None else self._kineto_results
+
+    def snapshot(self, seconds: float | None = None) -> Trace:
+        """What was recorded until now, or in the last seconds; recording goes on."""
+        if self._recorder is None or not self._recorder.running:
+            raise RuntimeError(
+                "snapshot() needs a recording that is under way: call it between start() and stop()"
+            )
+        # what it calls is none of the program's
+        return self._recorder.core.call_untraced(snapshot, self._recorder, seconds)
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume recording."""
@@ -301,17 +354,74 @@ def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
         )
 
 
-def finished(recorder: Recorder, goes_on: bool = False) -> Results:
-    """Stop a recorder, and give what it recorded, with the ops that torch shows inside others. goes_on: it may start again."""
+def finished(recorder: Recorder) -> Results:
+    """Stop a recorder, and give what it recorded, with the ops that torch shows inside others."""
     recorder.stop()
-    recorder.logs.add(recorder.hand_over())
-    window_ns = (recorder.begun_ns, recorder.ended_ns)
-    recorded = seal(live_recording(recorder, recorder.logs, window_ns), keep_logs=goes_on)
+    return stopped(recorder)()
+
+
+def stopped(recorder: Recorder, ended_by: str = FINISHED, goes_on: bool = False) -> Callable[[], Results]:
+    """A function that gives what a recorder recorded, which was stopped. goes_on: it may start again."""
+    keeper, window_ns = recorder.keeper, (recorder.begun_ns, recorder.ended_ns)
+    if isinstance(keeper, SpillKeeper):
+        keeper.finish(ended_by, ended_ns=recorder.ended_ns, goes_on=goes_on)
+        logs_of = keeper.logs
+    else:
+        recorder.logs.add(recorder.hand_over())
+        logs_of = (lambda: recorder.logs) if keeper is None else keeper.logs
+    recording = live_recording(recorder, recorder.logs, window_ns)
     if not goes_on:
         recorder.release()
+
+    def results() -> Results:
+        logs = logs_of()  # may drop events, and change what is known of them
+        settings = replace(recording.settings, allocated_before=recorder.allocated_before)
+        whole = replace(recording, logs=logs, settings=settings, health=health_of(recorder))
+        return _numbered(seal(whole, keep_logs=goes_on or keeper is not None))
+
+    return results
+
+
+def _numbered(recorded: Trace) -> Results:
     shown = torch_view(recorded)
     settings = replace(shown.settings, numbered_after=number_events(len(shown)))
     return Results(replace(shown, settings=settings))
+
+
+def snapshot(recorder: Recorder, seconds: float | None = None) -> Trace:
+    """What a recorder has recorded until now, or in the last seconds."""
+    now = time.perf_counter_ns()
+    keeper, width = recorder.keeper, len(recorder.wanted.columns)
+
+    def logs_until_now() -> tuple[Logs, dict[int, np.ndarray]]:
+        if keeper is None:
+            recorder.logs.add(recorder.hand_over())
+            logs = recorder.logs
+        else:
+            keeper.take()
+            logs = keeper.logs()
+        copy = Logs(logs.blocks.items(), logs.natives)
+        copy.dropped, copy.kept_calls = dict(logs.dropped), dict(logs.kept_calls)
+        return copy, recorder.core.open_ranges(now)
+
+    logs, open_ranges = logs_until_now() if keeper is None else keeper.locked(logs_until_now)
+    n_open = end_open(logs, open_ranges, width, now)
+    n_before = 0
+    if seconds is not None:
+        logs, n_before = since(logs, width, now - int(seconds * 1e9))
+    recording = live_recording(recorder, logs, (recorder.begun_ns, now))
+    health = replace(recording.health, unfinished=recording.health.unfinished + n_open)
+    if n_before:
+        health = replace(
+            health,
+            notes=(*health.notes, f"only the last {seconds:g} s: {n_before:,} events before are left out"),
+        )
+    return torch_view(seal(replace(recording, health=health)))
+
+
+def rescue(recorder: Recorder) -> str:
+    """Write a stopped recording to a spill folder, from the memory in which it is; its path."""
+    return spilled(recorder, recorder.logs, os.path.join(tempfile.gettempdir(), "mindtorch_profiles"))
 
 
 def recording_now() -> bool:

@@ -1,15 +1,13 @@
 """Runs a program under the profiler: a program and its arguments in, its exit code out.
 
 The program runs as under `python`, except that `import torch` imports this package. The recording is finished when the program ends: at
-its last line or by an exception, sys.exit, SIGINT, SIGTERM or SIGHUP, but not by os._exit or SIGKILL.
+its last line or by an exception, sys.exit, SIGINT, SIGTERM or SIGHUP, but not by os._exit or SIGKILL, unless it is spilled.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -19,17 +17,17 @@ from typing import Any
 from mindtorch_prof.live.program import (
     Program,
     ProgramError,
+    ending,
     hide_frames_of,
     join_threads,
     prepared,
     reported,
 )
+from mindtorch_prof.live.signals import EndingSignals, Interrupted, deferred, signal_name
 
 __all__ = ["Outcome", "Program", "ProgramError", "run"]
 
 hide_frames_of(__file__)
-
-_FATAL = ("SIGTERM", "SIGHUP")  # signals that end a program that does not handle them
 
 
 @dataclass
@@ -38,6 +36,7 @@ class Outcome:
 
     exit_code: int = 0
     signal: int = 0
+    error: str = ""  # the exception that ended it
     steps: int = 0  # calls of optimizer.step() that were counted
     recordings: list[Any] = field(default_factory=list)
 
@@ -48,6 +47,7 @@ def run(
     schedule: tuple[int, ...] | None = None,
     on_ready: Callable[[Any, int], None] | None = None,
     on_end: Callable[[Outcome], None] | None = None,
+    on_note: Callable[[str], None] | None = None,
     all_threads: bool = False,
     **settings: Any,
 ) -> int:
@@ -56,7 +56,8 @@ def run(
     schedule: (wait, warmup, active[, repeat]) in steps; each `step()` of the first optimizer that makes one ends a step.
     on_ready: called with the profile and the number of the cycle (from 1) when a recording is finished.
     on_end: called once, however the program ends.
-    settings: as for `profile`: record_shapes, profile_memory, with_stack, with_flops, with_modules.
+    on_note: called with a sentence where something goes on that takes time, or is missing.
+    settings: as for `profile`: record_shapes, profile_memory, with_stack, with_flops, with_modules, spill_dir, max_events, max_memory.
     """
     if not program.module and not os.path.exists(program.target):
         raise ProgramError(f"{program.target}: no such file; expected a Python program")
@@ -85,10 +86,10 @@ def run(
         experimental_config=_ExperimentalConfig(profile_all_threads=True) if all_threads else None,
         **settings,
     )
-    session = _Session(prof, outcome, on_end)
+    session = _Session(prof, outcome, on_end, on_note)
     if schedule is not None:
         _count_steps(session)
-    session.catch_signals()
+    session.signals.catch()
     session.start()
     try:
         exec(code, namespace)  # noqa: S102
@@ -96,6 +97,7 @@ def run(
     except BaseException as error:
         # report the program's error before the recording is finished, which prints too
         outcome.exit_code, outcome.signal = reported(error)
+        outcome.error = ending(error)
     finally:
         session.finish()
     return outcome.exit_code
@@ -107,8 +109,15 @@ _SCHEDULE = ("wait", "warmup", "active", "repeat")
 class _Session:
     """The profile around a program. It is finished once, and only in the process that started it."""
 
-    def __init__(self, prof: Any, outcome: Outcome, on_end: Callable[[Outcome], None] | None) -> None:
-        self.prof, self.outcome, self.on_end = prof, outcome, on_end
+    def __init__(
+        self,
+        prof: Any,
+        outcome: Outcome,
+        on_end: Callable[[Outcome], None] | None,
+        on_note: Callable[[str], None] | None,
+    ) -> None:
+        self.prof, self.outcome, self.on_end, self.on_note = prof, outcome, on_end, on_note
+        self.signals = EndingSignals(self.end_by_signal, lambda number: os._exit(128 + number))
         self.pid = os.getpid()
         self.open = False
 
@@ -125,34 +134,33 @@ class _Session:
         if not self.open or os.getpid() != self.pid:  # a forked child leaves the recording to its parent
             return
         self.open = False
-        self.prof.stop()
-        if self.on_end is not None:
-            self.on_end(self.outcome)
-
-    def catch_signals(self) -> None:
-        """Finish the recording before a signal ends the process, where the program does not handle the signal itself."""
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for name in _FATAL:
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, self.on_signal)
-
-    def on_signal(self, number: int, frame: Any) -> None:
-        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
-        if os.getpid() != self.pid:
-            os.kill(os.getpid(), number)
-            return
-        self.outcome.exit_code, self.outcome.signal = 128 + number, number
+        if self.outcome.signal:
+            self.prof.ended_by = f"signal {signal_name(self.outcome.signal)}"
+        elif self.outcome.error:
+            self.prof.ended_by = self.outcome.error
         try:
-            self.finish()
-        finally:
-            for stream in (sys.stdout, sys.stderr):
-                try:
-                    stream.flush()
-                except (OSError, ValueError, AttributeError):
-                    pass
-            os._exit(128 + number)  # no further line of the program runs, as after the signal itself
+            with deferred(self._note_deferred) as received:
+                self.prof.stop()
+                if self.on_end is not None:
+                    self.on_end(self.outcome)
+        except Interrupted as error:
+            self._note(f"the trace is not written: {error}")
+        if received and not self.outcome.signal:
+            self.outcome.exit_code, self.outcome.signal = 128 + received[0], received[0]
+
+    def _note_deferred(self, number: int) -> None:
+        self._note(
+            f"{signal_name(number)}: the process ends when the trace is written; a second signal ends it at once"
+        )
+
+    def _note(self, sentence: str) -> None:
+        if self.on_note is not None:
+            self.on_note(sentence)
+
+    def end_by_signal(self, number: int) -> None:
+        """Finish the recording before a signal ends the process, where the program does not handle the signal itself."""
+        self.outcome.exit_code, self.outcome.signal = 128 + number, number
+        self.finish()
 
 
 def _count_steps(session: _Session) -> None:

@@ -54,6 +54,11 @@ class _Schedule:
         print("\n".join(lines))  # noqa: T201  (printing is its purpose)
 
 
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    """Record every step."""
+    return ProfilerAction.RECORD
+
+
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Any:

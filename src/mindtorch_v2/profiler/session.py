@@ -7,11 +7,14 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindtorch_prof.analysis.memory_summary import memory_summary
 from mindtorch_prof.export import chrome
 from mindtorch_prof.export.background import Export
+from mindtorch_prof.live.program import ending
+from mindtorch_prof.live.signals import call_on_signal
+from mindtorch_prof.load.spill import FINISHED
 from mindtorch_prof.steps import step_name
 from mindtorch_prof.torch_api.enums import ProfilerActivity
 from mindtorch_prof.torch_api.event_list import EventList
@@ -22,10 +25,14 @@ from mindtorch_prof.torch_api.results import Results
 from . import recording
 from .execution_trace_observer import ExecutionTraceObserver
 from .experimental_config import _ExperimentalConfig
+from .record.keeping import Keep
 from .record_function import record_function
 from .schedule import ProfilerAction
 from .step_tracker import KinetoStepTracker
 from .trace_handler import warn_not_written
+
+if TYPE_CHECKING:
+    from mindtorch_prof.load.open_trace import Loaded
 
 PROFILER_STEP_NAME = "ProfilerStep"
 
@@ -92,7 +99,11 @@ class _KinetoProfile(RecordingAnswers):
         acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
+        spill_dir: str | os.PathLike[str] | None = None,
+        max_events: int | None = None,
+        max_memory: int | None = None,
     ) -> None:
+        self._keep = Keep.checked(spill_dir, max_events, max_memory)
         self.activities, self.activity_filters = (
             (supported_activities(), {}) if activities is None else _parse_activities(activities)
         )
@@ -110,6 +121,7 @@ class _KinetoProfile(RecordingAnswers):
         self.profiler: recording.profile | None = None
         self.mem_tl: Any = None
         self.use_device = next((name for kind, name in _DEVICES.items() if kind in self.activities), None)
+        self.ended_by = FINISHED  # why the recording ends; for its spill folder
         self.preset_metadata: dict[str, str] = {}
         self._metadata = {}
 
@@ -150,6 +162,7 @@ class _KinetoProfile(RecordingAnswers):
             custom_trace_id_callback=self.custom_trace_id_callback,
             post_processing_timeout_s=self.post_processing_timeout_s,
             activity_filters=self.activity_filters,
+            keep=self._keep,
         )
         self.profiler._prepare_trace()
 
@@ -174,6 +187,7 @@ class _KinetoProfile(RecordingAnswers):
             self.execution_trace_observer.stop()
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before stopping trace")
+        self.profiler.ended_by = self.ended_by
         self.profiler._stop_trace()
         if (
             isinstance(self.execution_trace_observer, ExecutionTraceObserver)
@@ -199,6 +213,38 @@ class _KinetoProfile(RecordingAnswers):
         """Record again."""
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(True, {ProfilerActivity.CPU})
+
+    def snapshot(self, seconds: float | None = None) -> Loaded:
+        """What was recorded until now, or in the last seconds, as `mindtorch_prof.load` gives it; recording goes on. Ranges and Python
+        calls that are under way end at this moment."""
+        if self.profiler is None:
+            raise RuntimeError(
+                "snapshot() needs a recording that is under way: call it between start() and stop()"
+            )
+        from mindtorch_prof.load.open_trace import (
+            Loaded,
+        )  # all readers: only those who ask for a snapshot need them
+
+        trace = self.profiler.snapshot(seconds)
+        return Loaded(trace, python_functions=trace.settings.with_stack)
+
+    def snapshot_on_signal(
+        self, name: str, path: str | os.PathLike[str], seconds: float | None = None
+    ) -> Callable[[], None]:
+        """Write a snapshot to a file whenever the process receives a signal, such as USR2; the program's own handler is called after
+        it. Returns a function that ends this. Only the main thread can call it."""
+
+        def write() -> None:
+            try:
+                chrome.export_chrome_trace(
+                    self.snapshot(seconds).trace, os.fspath(path), dict(self._metadata)
+                )
+            except OSError as error:
+                warn_not_written(path, error)
+            except RuntimeError as error:
+                warnings.warn(f"{os.fspath(path)}: not written ({error})", stacklevel=3)
+
+        return call_on_signal(name, write)
 
     def _finished(self, purpose: str = "getting results") -> Results:
         if self.profiler is None:
@@ -267,7 +313,11 @@ class _KinetoProfile(RecordingAnswers):
 
 
 class profile(_KinetoProfile):
-    """Record what happens inside, by a schedule if one is given."""
+    """Record what happens inside, by a schedule if one is given.
+
+    torch has no such arguments: `spill_dir`, a folder to which the recording is written while it is under way, so that it survives the
+    process; `max_events` and `max_memory` (bytes), beyond which the oldest events are dropped.
+    """
 
     def __init__(
         self,
@@ -286,6 +336,9 @@ class profile(_KinetoProfile):
         use_cuda: bool | None = None,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
+        spill_dir: str | os.PathLike[str] | None = None,
+        max_events: int | None = None,
+        max_memory: int | None = None,
     ) -> None:
         chosen: set[Any] = (
             supported_activities() if activities is None else set(_parse_activities(activities)[0])
@@ -311,6 +364,9 @@ class profile(_KinetoProfile):
             acc_events=acc_events,
             custom_trace_id_callback=custom_trace_id_callback,
             post_processing_timeout_s=post_processing_timeout_s,
+            spill_dir=spill_dir,
+            max_events=max_events,
+            max_memory=max_memory,
         )
         if schedule:
             self.schedule = schedule
@@ -360,6 +416,8 @@ class profile(_KinetoProfile):
 
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         self._recorded = self._recorded or exc_type is not None  # a program that failed says so itself
+        if exc_val is not None:
+            self.ended_by = ending(exc_val)
         try:
             self.stop()
         except Exception as error:

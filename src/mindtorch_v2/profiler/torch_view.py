@@ -5,19 +5,15 @@ Which ops these are is declared beside each op (`_ops/_children.py`). A rule is 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mindtorch_prof.arrays import BoolArray
 from mindtorch_prof.inputs import Inputs, TensorInput
-from mindtorch_prof.load.flops import flops_of
-from mindtorch_prof.synthetic_rows import SyntheticOp, event_keys, insert
+from mindtorch_prof.load.torch_view import with_children
+from mindtorch_prof.synthetic_rows import SyntheticOp, event_keys
 from mindtorch_prof.trace import Trace
-from mindtorch_prof.tree import thread_slices
 
 from .. import _dispatch
 from .._ops._children import UNKNOWN, Child, UnknownInputs
@@ -40,41 +36,12 @@ def torch_view(trace: Trace) -> Trace:
             contents[name, index] = synthetic_ops(op, arguments)
         except Exception:  # noqa: S112  (a rule must not stop the user's program)
             continue
-    shown = insert(trace, contents, _closed(trace))
-    if trace.settings.with_flops and shown.synthetic is not None:
-        counted = flops_of(shown.name, list(shown.names), shown.inputs, shown.input_table)
-        shown = replace(shown, flops=np.where(shown.synthetic == 0, shown.flops, counted))
-    return shown
+    return with_children(trace, contents)
 
 
 def synthetic_ops(op: Any, arguments: Sequence[Any] | None) -> list[SyntheticOp]:
     """The events inside an op with these arguments; None: they are not known. Raises what the op's rule raises."""
     return list(_rows(_children_of(op, arguments), 1, arguments is not None))
-
-
-def _closed(trace: Trace) -> BoolArray:
-    """By row, the ops that contain none of the ops they declare: those that a `__torch_dispatch__` handler answered, which contain the
-    event of the handler and what it called, and `detach` where it is called below autograd: by a handler or a library's op."""
-    closed = np.zeros(len(trace), bool)
-    is_handler = np.array([name in _HANDLERS for name in trace.names])
-    is_caller = is_handler | np.array([not _OF_TORCH.match(name) for name in trace.names])
-    if not is_caller[trace.name].any():
-        return closed
-    is_detach = np.array([name in ("detach", "aten::detach", "aten::detach_") for name in trace.names])
-    rows = np.flatnonzero(is_handler[trace.name]) - 1
-    closed[rows] = True
-    closed[rows[is_detach[trace.name[rows]]] - 1] = True  # torch shows a second `detach` around the handler
-    for first, last in thread_slices(trace.thread):
-        ends = np.where(is_caller[trace.name[first:last]], trace.end_ns[first:last], 0)
-        below = np.maximum.accumulate(ends)[:-1] >= trace.end_ns[first + 1 : last]
-        closed[first + 1 : last] |= below & is_detach[trace.name[first + 1 : last]]
-    return closed
-
-
-_HANDLERS = ("PythonDispatchMode", "PythonSubclass")
-_OF_TORCH = re.compile(
-    r"(?!.*::)|aten::|autograd::|torch::"
-)  # names of events that are not a library's own ops
 
 
 def _children_of(op: Any, arguments: Sequence[Any] | None) -> Sequence[Child]:

@@ -10,11 +10,13 @@ __all__ = ["set_module"]
 
 _PARTS = frozenset(
     (
+        "_contextlib",
         "_python_dispatch",
         "_pytree",
         "benchmark",
         "checkpoint",
         "collect_env",
+        "cpp_extension",
         "data",
         "dlpack",
         "flop_counter",

@@ -93,6 +93,15 @@ def get_gencode_flags() -> str:
     return ""
 
 
+def is_current_stream_capturing() -> bool:
+    """Whether a graph is being captured: never."""
+    return False
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Forget the largest use of memory; there is none."""
+
+
 def empty_cache() -> None:
     """No effect: nothing is cached."""
 

@@ -86,6 +86,11 @@ def test_the_kernels_of_an_annotated_collective_are_communication(ecosystem: Pat
         ("deep_gemm::fp8_gemm_kernel", "matmul"),
         ("fbgemm::split_embedding_codegen_lookup_rowwise_adagrad_function", "indexing"),
         ("split_embedding_codegen_forward_unweighted_kernel", "indexing"),
+        (
+            "void split_embedding_backward_codegen_adagrad_kernel_cta_per_row_1<float>(at::PhiloxCudaState)",
+            "indexing",
+        ),
+        ("fbgemm::permute_2D_sparse_data", "indexing"),
         ("_C::rotary_embedding", "pointwise"),
         ("_C::dynamic_scaled_fp8_quant", "pointwise"),
         ("triton_red_fused_native_layer_norm_4", "normalization"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,28 @@ def test_a_statement_that_takes_too_long_is_interrupted(trace: Any) -> None:
     endless = "select count(*) from range(100000000) a, range(100000000) b"
     with pytest.raises(QueryError, match=r"interrupted after 0\.2 seconds"):
         query(trace, endless, seconds=0.2)
+
+
+def test_only_the_rows_that_are_shown_are_kept_and_all_are_counted(three_steps: Any) -> None:
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
+    from mindtorch_prof.analysis.query import answer
+
+    tracemalloc.start()
+    result = answer(three_steps, "select range as n, repeat('x', 50) from range(200000)", top=3)
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.sheet["n"].tolist() == [0, 1, 2]
+    assert result.n_rows == 200_000
+    assert size < 8 << 20
+
+
+def test_a_statement_that_needs_more_memory_is_refused_in_one_sentence(three_steps: Any) -> None:
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
+    from mindtorch_prof.analysis.query import QueryError, query
+
+    with pytest.raises(QueryError, match=r"the statement needs more memory than 64\.00 MB"):
+        query(
+            three_steps,
+            "select count(*) from (select distinct range, repeat('x', 99) || range from range(5000000))",
+            memory=64 << 20,
+        )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from trace_builder import make_trace
 
-from mindtorch_prof.analysis.repeats import measure
+from mindtorch_prof import load
+from mindtorch_prof.analysis.repeats import measure, modules_of
 from mindtorch_prof.trace import ANNOTATION
 
 CALLS = [("mm", 1_000, 3_000), ("mm", 5_000, 6_000), ("mm", 21_000, 25_000), ("add", 40_000, 41_000)]
@@ -43,3 +45,17 @@ def test_groups_of_shapes_and_modules_hold_the_same_time_as_ops(three_steps: Any
 def test_what_a_trace_can_tell_is_listed(three_steps: Any) -> None:
     assert measure(three_steps).has == {"shapes", "device", "stacks", "modules"}
     assert measure(make_trace(*CALLS)).has == frozenset()
+
+
+def test_a_module_whose_caller_is_on_another_thread_has_the_path_of_both() -> None:
+    def call(number: int, parent: int | None, tid: int, start: int) -> dict[str, Any]:
+        args = {"Python id": number, "Python parent id": parent, "Python module id": 0}
+        place = {"pid": 1, "tid": tid, "ts": start, "dur": 50, "args": args}
+        return {"ph": "X", "cat": "python_function", "name": f"nn.Module: M{number}_0", **place}
+
+    op = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 2, "ts": 90, "dur": 5}
+    late = {**op, "ts": 400}
+    calls = [call(0, None, 1, 0), call(1, None, 1, 100), call(2, 1, 2, 110), call(3, 0, 2, 80)]
+    trace = load(json.dumps({"schemaVersion": 1, "traceEvents": [*calls, op, late]}).encode()).trace
+    number, paths = modules_of(trace)
+    assert [paths[i] for i in number.tolist()] == ["M0_0.M3_0", ""]

@@ -130,6 +130,9 @@ def test_results_that_are_lost_with_the_last_worker_are_not_waited_for(
     def leave(done: int, total: int) -> None:
         if done == total:  # all files are read, no result is here
             cluster.scale(0)
+            deadline = time.monotonic() + 60
+            while client.scheduler_info(n_workers=1)["workers"] and time.monotonic() < deadline:
+                time.sleep(0.05)
 
     with cluster, distributed.Client(cluster) as client, pytest.raises(WorkersLostError) as lost:
         run_on(client, paths[:3], Task(), leave)

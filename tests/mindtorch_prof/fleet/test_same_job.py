@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fleet_jobs import GLOO, make_job
 from trace_file_builder import rank_steps
 
 from mindtorch_prof import fleet
@@ -67,3 +68,12 @@ def test_recorded_ranks_of_one_job_get_a_verdict_and_those_of_two_do_not(ecosyst
     assert "no verdict" not in fleet(sorted((ranks / "hta_2_of_128").glob("*.gz"))).verdict.sentence
     of_two_jobs = [ranks / "dlrm_8" / "rank0.pt.trace.json.gz", ranks / "hta_2_of_128" / "rank-1.json.gz"]
     assert "8 and 128" in fleet(of_two_jobs).verdict.sentence
+
+
+def test_files_of_one_rank_and_two_jobs_are_not_joined_silently(tmp_path: Path) -> None:
+    make_job(tmp_path / "first", GLOO, 2, 2)
+    make_job(tmp_path / "second", GLOO, 3, 2, clock_us=10**9)  # other times: its rank 1 is not refused
+    files = [*sorted((tmp_path / "first").glob("*.gz")), tmp_path / "second" / "rank1.json.gz"]
+    verdict = fleet(files, workers=1).verdict
+    assert verdict.straggler is None
+    assert verdict.sentence.startswith("no verdict: the files are not ranks of one job: the world sizes of")

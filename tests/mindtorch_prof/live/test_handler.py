@@ -95,3 +95,8 @@ def test_wrong_arguments_are_refused_before_anything_is_recorded(tmp_path: Path)
     (tmp_path / "file").write_text("")
     with pytest.raises(FileExistsError):
         trace_handler(tmp_path / "file")
+
+
+def test_a_worker_name_with_folders_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="expected a file name without folders"):
+        trace_handler(tmp_path, worker_name="../../x")

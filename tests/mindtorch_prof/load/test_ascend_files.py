@@ -54,3 +54,13 @@ def test_a_file_that_is_no_table_is_empty(tmp_path: Path) -> None:
 )
 def test_times_are_whole_nanoseconds(text: object, expected: int) -> None:
     assert nanoseconds([text]).tolist() == [expected]
+
+
+@pytest.mark.parametrize("text", [str(10**25), "1e300", "-5", "9" * 40 + ".5"])
+@pytest.mark.parametrize("file", ["kernel_details.csv", "operator_memory.csv", "memory_record.csv"])
+def test_numbers_beyond_64_bits_in_any_column_are_left_out(tmp_path: Path, file: str, text: str) -> None:
+    capture = captures.text_capture(tmp_path / "a_ascend_pt")
+    (path,) = capture.rglob(file)
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([head, *(",".join([text] * len(head.split(","))) for _ in lines)]))
+    assert len(load(capture).trace) == len(load(captures.text_capture(tmp_path / "b_ascend_pt")).trace)

@@ -115,3 +115,32 @@ def test_damaged_files_give_one_sentence(tmp_path: Path) -> None:
         path.write_bytes(bytes(damaged))
         with contextlib.suppress(BrokenTraceError, NotATraceError):
             read_native(str(path))
+
+
+@pytest.mark.parametrize("member", ["name.npy", "inputs.npy"])
+def test_numbers_of_rows_that_do_not_exist_are_refused_in_one_sentence(tmp_path: Path, member: str) -> None:
+    path = tmp_path / "t.mtrace"
+    load(FACTS / "torch_trace.json.gz").save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    column = bytearray(members[member])
+    column[-4:] = b"\x00\x00\x00\x04"
+    members[member] = bytes(column)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(BrokenTraceError, match="refers to what is not in the file"):
+        load(path)
+
+
+def test_a_damaged_entry_that_is_read_late_is_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "t.mtrace"
+    load(FACTS / "torch_trace.json.gz").save(path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members["input_table.jsonl"] = b"[" * len(members["input_table.jsonl"])
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(BrokenTraceError, match=r"damaged \(an entry of input_table cannot be read\)"):
+        load(path).key_averages(group_by_input_shape=True)

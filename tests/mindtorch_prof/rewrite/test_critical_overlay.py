@@ -113,3 +113,16 @@ def test_the_schema_check_of_the_ecosystem_accepts_an_overlay(
     check = [sys.executable, str(ecosystem / "check_trace.py"), str(tmp_path / "out.json.gz"), "--schema"]
     done = subprocess.run(check, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_native_file_and_phases_that_are_lists_are_taken(tmp_path: Path) -> None:
+    events = [documents.event("aten::add", 10 * i, 5) for i in range(5)]
+    events.append({"ph": ["X"], "name": "x", "ts": 0, "pid": 1, "tid": 1})
+    events.append({"ph": "s", "id": [1], "name": "x", "ts": 0, "pid": 1, "tid": 1})
+    plain = documents.write(tmp_path / "plain.json", events)
+    loaded = load(plain)
+    loaded.save(tmp_path / "t.mtrace")
+    for source in (plain, tmp_path / "t.mtrace"):
+        marked = write_overlay(source, loaded, critical_path(loaded), tmp_path / "out.json")
+        assert marked == 5
+        assert len(load(tmp_path / "out.json").trace) == 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -75,3 +76,16 @@ def test_odd_events_are_cut_merged_and_compared_or_refused_with_a_sentence(
         assert len(problem.splitlines()) <= 1
         if not problem:
             read_trace(folder / "out.json")
+
+
+def test_begins_and_ends_without_a_time_are_no_pair(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    place = {"pid": 1, "tid": 1, "name": "x"}
+    events = [
+        {"ph": "B", **place},
+        {"ph": "B", "ts": 1, **place},
+        {"ph": "E", "ts": 9, **place},
+        {"ph": "E", **place},
+    ]
+    path.write_text(json.dumps({"traceEvents": events}))
+    assert slice_trace(path, tmp_path / "out.json", Selection()).events == 4

@@ -37,7 +37,7 @@ def test_places_of_tensors_count_from_the_logs_of_all_threads() -> None:
 
     from mindtorch_prof.sealing.raw import TensorTables
 
-    tables = TensorTables(0, np.empty((0, 2), np.int64), {}, {}, (), {}, np.empty((0, 3), np.int64))
+    tables = TensorTables(0, np.empty((0, 2), np.int64), {}, (), {}, np.empty((0, 3), np.int64))
     logs = {("tensors", MAIN): [11, 12], ("tensors", 8000): [21, 22]}
     trace = seal(raw_recording(rows, columns=columns, logs=logs, tensor_tables=tables))
     assert trace.tensor_ids.first.tolist() == [0, 3, -1]

@@ -14,7 +14,7 @@ EMPTY = np.empty(0, np.int64)
 
 def test_memory_that_is_alive_has_its_address_and_other_memory_one_of_its_own() -> None:
     alive = np.array([[120, 0xAAAA, 64]])
-    tables = TensorTables(100, EMPTY.reshape(0, 2), {130: 0xBBBB}, {}, (), {}, alive)
+    tables = TensorTables(100, EMPTY.reshape(0, 2), {130: 0xBBBB}, (), {}, alive)
     ids = tensor_columns(tables, Logs(), EMPTY, EMPTY, np.array([110, 120, 130, 110]), Frames.none())
     assert ids.storages[:, 0].tolist() == [110, 120, 130]
     addresses = ids.storages[:, 2].tolist()
@@ -23,8 +23,10 @@ def test_memory_that_is_alive_has_its_address_and_other_memory_one_of_its_own() 
 
 
 def test_memory_that_had_an_id_before_its_allocation_was_recorded_keeps_it() -> None:
-    tables = TensorTables(100, EMPTY.reshape(0, 2), {}, {120: 105}, (), {}, EMPTY.reshape(0, 3))
-    logs = Logs({("storages", 0): [np.array([105, 120, 0])]}.items())
+    tables = TensorTables(100, EMPTY.reshape(0, 2), {}, (), {}, EMPTY.reshape(0, 3))
+    logs = Logs(
+        {("storages", 0): [np.array([105, 120, 0])], ("earlier_ids", 0): [np.array([120, 105])]}.items()
+    )
     ids = tensor_columns(tables, logs, EMPTY, EMPTY, np.array([120]), Frames.none())
     assert ids.memory.tolist() == [105]
     assert ids.storages[0].tolist() == [105, 105, 0]

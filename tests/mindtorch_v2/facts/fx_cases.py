@@ -152,7 +152,7 @@ def library_functions(torch: Any, show: Any) -> None:
     def torch_functions(x, y):
         return (
             torch.add(x, y, alpha=2), torch.max(x), torch.sum(x, dim=1), torch.cat((x, y), 1), torch.stack([x, y]), torch.flatten(x, 1),
-            torch.einsum("ij,jk->ik", x, y), torch.split(x, 2), torch.norm(x), torch.meshgrid(x, y), torch.linalg.norm(x), torch.fft.fft(x),
+            torch.einsum("ij,jk->ik", x, y), torch.einsum("i,i", [x, y]), torch.split(x, 2), torch.norm(x), torch.meshgrid(x, y), torch.linalg.norm(x), torch.fft.fft(x),
             torch.special.expit(x), torch.matmul(x, y), torch.where(x, y, 0), torch.zeros(2, device=x.device), torch.arange(x.shape[0]),
             torch.full((2,), x), torch.unique(x), torch.tensordot(x, y), torch.ops.aten.relu(x), torch.ops.aten.add.Tensor(x, 1),
         )  # fmt: skip

@@ -7,7 +7,7 @@ thing and stay torch's: they know seven ops, leave out additions and everything 
 from __future__ import annotations
 
 from ...inputs import Inputs
-from . import attention, convolution, elementwise, matmul, movement, normalization, reductions
+from . import attention, convolution, elementwise, matmul, movement, normalization, reductions, serving
 from .work import Call, Model, NotModelled, Work
 
 _MODELS: dict[str, Model] = {
@@ -18,6 +18,7 @@ _MODELS: dict[str, Model] = {
     **attention.MODELS,
     **convolution.MODELS,
     **matmul.MODELS,
+    **serving.MODELS,
 }
 
 

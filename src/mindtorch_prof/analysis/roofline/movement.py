@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ...inputs import ELEMENT_TYPES
 from .work import LINK, VECTOR, Call, Model, NotModelled, Tensor, Work, contiguous, moved
 
 CATEGORY, EMBEDDING = "copy", "embedding"
@@ -94,7 +95,35 @@ def embedding_bag(call: Call) -> Work:
     return _work(moved(indices, starts, read, written), table, EMBEDDING, read.numel)
 
 
+def index_put(call: Call) -> Work:
+    """target, indices, values, ...: the values are read, and written to the target"""
+    target, values = call.tensor(0), call.tensor(2)
+    return _work(moved(values, contiguous(values.shape, target.element)), target, EMBEDDING)
+
+
+def top(call: Call) -> Work:
+    """input, how many, dimension, ...: the input is read once; values and indices are written"""
+    image, count = call.tensor(0), call.number(1)
+    dimension = call.number(2) if len(call) > 2 else -1
+    rows = image.numel // max(image.shape[dimension], 1)
+    values = contiguous((rows * count,), image.element)
+    indices = contiguous((rows * count,), ELEMENT_TYPES["long int"])
+    return _work(moved(image, values, indices), image, EMBEDDING)
+
+
+def sort(call: Call) -> Work:
+    """input, ...: read and written once at least, with the indices"""
+    image = call.tensor(0)
+    values, indices = (contiguous(image.shape, kind) for kind in (image.element, ELEMENT_TYPES["long int"]))
+    return _work(moved(image, values, indices), image, EMBEDDING)
+
+
 MODELS: dict[str, Model] = {
+    "aten::index_put_": index_put,
+    "aten::_index_put_impl_": index_put,
+    "aten::topk": top,
+    "aten::sort": sort,
+    "aten::argsort": sort,
     "aten::cat": cat,
     "aten::fill_": fill,
     "aten::zero_": fill,

@@ -101,15 +101,19 @@ def rms_norm(call: Call) -> Work:
 def rms_norm_written_to_first(call: Call) -> Work:
     """vLLM: result, input, weight, ..."""
     result, image, weight = call.tensor(0), call.tensor(1), call.tensor(2)
-    flop = _ROOT_MEAN_SQUARE * image.numel + 3 * (image.numel // max(weight.numel, 1))
-    return Work(flop, moved(result, image, weight), FORWARD, VECTOR, image.element.dtype)
+    return rms_norm_of(image, weight, moved(result, image, weight))
 
 
 def add_and_rms_norm(call: Call) -> Work:
     """vLLM: input, residual, weight, ...; both are read and written"""
     image, residual, weight = call.tensor(0), call.tensor(1), call.tensor(2)
-    flop = (_ROOT_MEAN_SQUARE + 1) * image.numel + 3 * (image.numel // max(weight.numel, 1))
-    return Work(flop, moved(image, image, residual, residual, weight), FORWARD, VECTOR, image.element.dtype)
+    return rms_norm_of(image, weight, moved(image, image, residual, residual, weight), further=1)
+
+
+def rms_norm_of(image: Tensor, weight: Tensor, nbytes: int, further: int = 0) -> Work:
+    """The norm of the rows that a weight is as long as; further: other operations per element."""
+    flop = (_ROOT_MEAN_SQUARE + further) * image.numel + 3 * (image.numel // max(weight.numel, 1))
+    return Work(flop, nbytes, FORWARD, VECTOR, image.element.dtype)
 
 
 def _backward(

@@ -367,9 +367,7 @@ def create_block_mask(
 ) -> BlockMask:
     """The block mask of a mask function. None for batches or heads: the mask is the same for all."""
     if _get_mod_type(mask_mod) is not _ModificationType.MASK_MOD:
-        raise AssertionError(
-            f"create-block_mask requires a mask_mod function! Got {_get_mod_type(mask_mod)}"
-        )
+        raise AssertionError(f"create-block_mask requires a mask_mod function! Got {_get_mod_type(mask_mod)}")
     if compute_dq_write_order:
         raise NotImplementedError("create_block_mask: compute_dq_write_order is for a GPU kernel")
     size = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
@@ -378,7 +376,9 @@ def create_block_mask(
     padding = (0, columns * size[1] - KV_LEN, 0, rows * size[0] - Q_LEN)
     mask = torch.nn.functional.pad(mask, padding)
     allowed = mask.view(*mask.shape[:2], rows, size[0], columns, size[1]).sum((3, 5))
-    full = allowed == size[0] * size[1] if separate_full_blocks else torch.zeros_like(allowed, dtype=torch.bool)
+    full = (
+        allowed == size[0] * size[1] if separate_full_blocks else torch.zeros_like(allowed, dtype=torch.bool)
+    )
     partial_lists = _ordered((allowed > 0) & ~full)
     full_lists = _ordered(full) if separate_full_blocks else (None, None)
     return BlockMask.from_kv_blocks(
@@ -441,9 +441,7 @@ def _check_block_mask(block_mask: BlockMask, query: Tensor, key: Tensor) -> None
             "kv_len). This essentially 'crops' the block mask to the upper left corner, which does not work for all mask_mods!"
         )
     else:
-        text += (
-            "As the block mask was created for a smaller length than you're using it for, you likely need to create a new block mask."
-        )
+        text += "As the block mask was created for a smaller length than you're using it for, you likely need to create a new block mask."
     raise ValueError(text)
 
 

@@ -349,6 +349,20 @@ class _ConvTransposeNd(_ConvNd):
         return [size - low for size, low in zip(output_size, smallest)]
 
 
+class _ConvTransposeMixin(_ConvTransposeNd):
+    """The old name of the base class; warns when it is set up."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        import warnings
+
+        warnings.warn(
+            "_ConvTransposeMixin is a deprecated internal class. Please consider using public APIs.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(*args, **kwargs)
+
+
 class ConvTranspose1d(_ConvTransposeNd):
     """The gradient of Conv1d as a layer."""
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mindtorch_v2 as torch
 
+if TYPE_CHECKING:
+    from ..modules.module import Module
+
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
 
-_M = TypeVar("_M", bound="torch.nn.Module")
+_M = TypeVar("_M", bound="Module")
 
 
 def _convert(module: Any, kinds: tuple[type, ...], memory_format: torch.memory_format) -> Any:

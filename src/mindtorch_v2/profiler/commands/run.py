@@ -30,9 +30,23 @@ def run(options: argparse.Namespace) -> int:
     writer = _TraceWriter(options, engine.output_path(options, program))
     settings = {name: getattr(options, name) for name in engine.SWITCHES}
     try:
-        return run(program, schedule=writer.schedule, on_ready=writer.ready, on_end=writer.end, **settings)
+        return run(
+            program,
+            schedule=writer.schedule,
+            on_ready=writer.ready,
+            on_end=writer.end,
+            on_note=engine.print_message,
+            spill_dir=options.spill,
+            **settings,
+        )
     except ProgramError as error:
         raise CommandError(str(error)) from error
+    except OSError as error:
+        if options.spill is None:
+            raise
+        raise CommandError(
+            f"--spill {options.spill}: cannot be written to: {error.strerror or error}"
+        ) from error
 
 
 def _schedule_of(options: argparse.Namespace) -> tuple[int, ...] | None:

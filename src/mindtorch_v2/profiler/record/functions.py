@@ -192,18 +192,19 @@ class Functions:
     def names(self) -> tuple[tuple[str, ...], np.ndarray]:
         """By number: the name that is shown, and the module's number, -1 for functions."""
         cut = prefixes()
-        names, modules = [], []
-        for text, _ in self.entries:
-            module = -1
-            if text is None or text.__class__ is str:
-                name = text or ""
-            elif text[0].__class__ is str:
-                name, module = module_frame(*text), text[1]
-            else:
-                name = f"{shortened(text[0].co_filename, cut)}({text[1]}): {text[0].co_name}"
-            names.append(name)
-            modules.append(module)
-        return tuple(names), np.array(modules, np.int64)
+        named = [_named(text, cut) for text, _ in self.entries]
+        return tuple([name for name, _ in named]), np.array([module for _, module in named], np.int64)
+
+    def described(self, first: int) -> list[tuple[Any, ...]]:
+        """Of each function from a number on: its name, its module's number, its kind, whether it is written in C, and where its lines
+        begin in its bytecode."""
+        cut = prefixes()
+        entries: list[tuple[Any, ...]] = []
+        for number, (text, kind) in enumerate(self.entries[first:], first):
+            lines = self.lines_of(number)
+            places = (None, None) if lines is None else (lines[0].tolist(), lines[1].tolist())
+            entries.append((*_named(text, cut), kind, text.__class__ is str, *places))
+        return entries
 
     def are_c_functions(self) -> np.ndarray:
         """By number: whether it is a function written in C."""
@@ -223,6 +224,15 @@ class Functions:
             return None
         begins, lines = np.array([(begin, at or 0) for begin, _, at in code.co_lines()], np.int64).T
         return begins, lines
+
+
+def _named(text: Any, cut: tuple[str, ...]) -> tuple[str, int]:
+    """The name that is shown of an entry, and the module's number, -1 for functions."""
+    if text is None or text.__class__ is str:
+        return text or "", -1
+    if text[0].__class__ is str:
+        return module_frame(*text), text[1]
+    return f"{shortened(text[0].co_filename, cut)}({text[1]}): {text[0].co_name}", -1
 
 
 def prefixes() -> tuple[str, ...]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from dataclasses import replace
+from typing import Any
 
 from mindtorch_prof import trace as columns
 from mindtorch_prof.sealing.logs import Logs
 from mindtorch_prof.sealing.raw import RANGES, KeyEntry, RawRecording, RecordingCost
-from mindtorch_prof.settings import Settings
+from mindtorch_prof.settings import FrozenDict, Settings
 from mindtorch_prof.trace import Health
 
 from ... import _dispatch
@@ -32,8 +34,22 @@ def number_events(count: int) -> int:
 
 def live_recording(recorder: Recorder, logs: Logs, window_ns: tuple[int, int]) -> RawRecording:
     """What was recorded, in these logs, from the first to the second time."""
-    recorder.live_inputs.add(recorder.descriptions)
     functions, register = recorder.functions, recorder.register
+    return replace(
+        rows_recording(recorder, logs),
+        functions=functions,
+        tensor_tables=None if register is None else register.tables(),
+        window_ns=window_ns,
+        health=health_of(recorder),
+        cost=cost_of(recorder),
+        of_modules=() if functions is None else memory_of_modules(functions),
+        thread_names=thread_names(recorder),
+    )
+
+
+def rows_recording(recorder: Recorder, logs: Logs) -> RawRecording:
+    """Only the events in these logs, with their inputs."""
+    recorder.live_inputs.add(recorder.descriptions)
     return RawRecording(
         columns=recorder.wanted.columns,
         logs=logs,
@@ -43,15 +59,11 @@ def live_recording(recorder: Recorder, logs: Logs, window_ns: tuple[int, int]) -
         inputs=recorder.live_inputs.inputs,
         input_rules=recorder.live_inputs if recorder.config.record_shapes else None,
         flops=recorder.flops,
-        functions=functions,
-        tensor_tables=None if register is None else register.tables(),
+        functions=None,
+        tensor_tables=None,
         settings=settings_of(recorder),
         origin_ns=recorder.origin_ns,
-        window_ns=window_ns,
-        health=health_of(recorder),
-        cost=cost_of(recorder),
-        of_modules=() if functions is None else memory_of_modules(functions),
-        thread_names=thread_names(),
+        window_ns=(0, 0),
     )
 
 
@@ -110,12 +122,13 @@ def health_of(recorder: Recorder) -> Health:
     notes: tuple[str, ...] = ()
     if recorder.suspended_ns:
         notes = (f"{recorder.suspended_ns / 1e6:.3f}ms in which another profiler recorded",)
-    return Health(unfinished=recorder.unfinished, notes=notes)
+    return Health(recorder.dropped, recorder.unfinished, notes=notes)
 
 
 def settings_of(recorder: Recorder) -> Settings:
     """How it was recorded; the threads, the cost and the number of events before it are not known yet."""
     config = recorder.config
+    recorder.trace_id = recorder.trace_id or os.urandom(16).hex().upper()
     return Settings(
         record_shapes=config.record_shapes,
         profile_memory=config.profile_memory,
@@ -128,15 +141,26 @@ def settings_of(recorder: Recorder) -> Settings:
         forward_backward_links=process_flags.forward_backward_links,
         event_metadata=config.event_metadata,
         overload_names=config.overloads,
-        trace_id=recorder.trace_id or os.urandom(16).hex().upper(),
+        trace_id=recorder.trace_id,
         pid=os.getpid(),
         thread=recorder.thread,
         allocated_before=recorder.allocated_before,
         module_call=None if recorder.functions is None else _module_call(),
         added_metadata=recorder.added_metadata,
+        distributed=FrozenDict(_distributed_info() or {}),
     )
 
 
-def thread_names() -> dict[int, tuple[int, str]]:
-    """By identity: the native id and the name of each thread that runs."""
-    return {t.ident: (t.native_id, t.name) for t in threading.enumerate() if t.ident and t.native_id}
+def thread_names(recorder: Recorder) -> dict[int, tuple[int, str]]:
+    """By identity: the native id and the name of each thread that runs; not the recorder's own."""
+    return {
+        t.ident: (t.native_id, t.name)
+        for t in threading.enumerate()
+        if t.ident and t.native_id and t.ident != recorder.own_thread
+    }
+
+
+def _distributed_info() -> dict[str, Any] | None:
+    """The job's rank, size and groups; None where the program has not imported torch.distributed or formed a group."""
+    module = sys.modules.get("mindtorch_v2.distributed.distributed_c10d")
+    return None if module is None else module.distributed_info()

@@ -91,6 +91,9 @@ class Recorder:
         self.flops: dict[int, int] = {}  # index of inputs -> flops
         self.live_inputs = LiveInputs()  # the descriptions as they are shown, filled when they are needed
         self.logs = Logs()  # what the core has handed over
+        self.dropped = 0  # events that were not kept
+        self.keeper: Any = None  # a `keeping.Keeper`; None: all rows stay in the core until the stop
+        self.own_thread = -1  # a thread that belongs to the recording, of which nothing is recorded
         core.core.load_library()
         self.core: Any = core.Core(self)
         self.unfinished = 0
@@ -104,6 +107,7 @@ class Recorder:
         self.suspended_ns = 0  # how long inner recordings have suspended this one
         self.allocated_before = 0  # bytes that earlier recordings saw allocated and that are alive
         self.own_cost: Any = None  # an `own_cost.OwnCost`; None: not known
+        self.final_cost: Any = None  # what `cost_in_program` gives after `release`
         self.operators_before = 0  # recorded calls of operators in this process before the start
         self.setup_ns = 0  # spent on what is done once per input
 
@@ -119,6 +123,8 @@ class Recorder:
             if self.wanted.memory:
                 self.allocated_before = int(core.alive()[:, 2].sum())
         try:
+            if self.keeper is not None:
+                self.keeper.begin()
             self._switch_on(now)
         except BaseException:
             self.pause()
@@ -142,6 +148,8 @@ class Recorder:
 
     def _switch_off(self, now: int) -> None:
         """Remove all hooks, and resume the recording that this one suspended, if any."""
+        if self.keeper is not None:
+            self.keeper.end()
         if self.collections is not None:
             self.collections.finish()
         self.running = False
@@ -184,8 +192,8 @@ class Recorder:
 
     def cost_in_program(self) -> Any:
         """`own_cost` from what the core has measured until now."""
-        if self.own_cost is None:
-            return None
+        if self.own_cost is None or self.core is None:
+            return self.final_cost
         n_operators = recorded_operators() - self.operators_before
         share = min(n_operators / max(self.core.n_rows(), 1), 1.0)
         return self.own_cost.in_program(self.core.cost_samples(), share)
@@ -193,10 +201,12 @@ class Recorder:
     def hand_over(self) -> Logs:
         """What was recorded since the last time. Threads may go on recording."""
         blocks, natives = self.core.take()
+        blocks.pop(("calls", self.own_thread), None)
         logs = Logs(blocks.items(), natives)
         lists = {}
         if self.register is not None:
             lists["storages"], lists["steps"] = self.register.take_storages(), _taken(self.register.steps)
+            lists["earlier_ids"] = self.register.take_earlier_ids()
         if self.collections is not None:
             lists["collections"] = _taken(self.collections.rows)
         for kind, integers in lists.items():
@@ -206,6 +216,7 @@ class Recorder:
 
     def release(self) -> None:
         """Free the rows, after the last `seal`: core and recorder refer to each other, and the garbage collector may come late."""
+        self.final_cost = self.cost_in_program()
         self.core = None
 
     # ------------------------------------------------------------------------------------------------ Python calls
@@ -217,7 +228,7 @@ class Recorder:
             self.traces_calls = True
             self.traced_from_ns = clock() if self.traced_from_ns else self.begun_ns
             if core.core.REACHES_RUNNING_THREADS:
-                self.silent_threads = set(sys._current_frames()) - {get_ident()}
+                self.silent_threads = set(sys._current_frames()) - {get_ident(), self.own_thread}
             hooks.begin_calls(self.core, of_new_threads=self.config.all_threads)
         elif not wanted:
             self.traces_calls = False

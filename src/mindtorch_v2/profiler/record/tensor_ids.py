@@ -31,6 +31,9 @@ clock = time.perf_counter_ns
 _FINE = time.get_clock_info("perf_counter").resolution <= 1e-9
 
 
+_MOST_EARLIER_IDS = 1 << 16  # more are handed over: memory that old is rarely asked for its address
+
+
 def new_id() -> int:
     """A time that is no other id."""
     now = clock()
@@ -64,6 +67,7 @@ class TensorRegister:
         # recordings that run inside one another share the next three, since a tensor has one id for all of them
         self.storages: list[int] = []  # tensor, its storage (0: none), its address (0: another row has it)
         self.n_taken = 0  # integers of `storages` that were handed over and are still in it
+        self.n_taken_ids = 0  # entries of `earlier_ids` that were handed over
         self.is_shared = False
         self.links: list[int] = []  # one tensor's id before and after its memory was replaced
         self.addresses: dict[int, int] = {}  # storage -> the address that the program asked for
@@ -244,13 +248,22 @@ class TensorRegister:
             self.n_taken = 0
         return taken
 
+    def take_earlier_ids(self) -> list[int]:
+        """The earlier ids that were noted since the last time, in pairs. Only the last of them stay here."""
+        known = list(self.earlier_ids.items())
+        taken = [number for pair in known[self.n_taken_ids :] for number in pair]
+        self.n_taken_ids = len(known)
+        for allocation_id, _ in known[:-_MOST_EARLIER_IDS]:
+            del self.earlier_ids[allocation_id]
+            self.n_taken_ids -= 1
+        return taken
+
     def tables(self) -> TensorTables:
         """What was noted, as plain data, besides the logs of storages and steps."""
         return TensorTables(
             self.first_id,
             np.array(self.links, np.int64).reshape(-1, 2),
             self.addresses,
-            self.earlier_ids,
             self.owners,
             self.modules,
             core.alive(),

@@ -50,3 +50,16 @@ def test_cat_is_modelled_where_types_of_lists_are_known() -> None:
             "aten::cat",
             Inputs.from_json(b'[["", "0"], ["TensorList", "Scalar"], [[[3, 1]], []], [[[2, 3]], []]]'),
         )
+
+
+def test_the_largest_are_picked_from_what_is_read_once() -> None:
+    done = work("aten::topk", T((64, 1000)), 5, -1, True, True)
+    assert done.nbytes == 4 * 64_000 + 64 * 5 * (4 + 8)
+
+
+def test_sorting_writes_values_and_indices() -> None:
+    assert work("aten::sort", T((64, 1000)), -1, False).nbytes == 64_000 * (4 + 4 + 8)
+
+
+def test_values_put_by_index_are_read_and_written() -> None:
+    assert work("aten::index_put_", T((1000, 16)), None, T((10, 16)), False).nbytes == 4 * 2 * 160

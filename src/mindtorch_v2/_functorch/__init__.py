@@ -1,0 +1,1 @@
+"""torch._functorch: parts of torch.func under their internal names."""

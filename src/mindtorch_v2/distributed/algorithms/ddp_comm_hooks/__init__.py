@@ -1,0 +1,5 @@
+"""torch.distributed.algorithms.ddp_comm_hooks: functions that reduce the gradient buckets of DistributedDataParallel."""
+
+from __future__ import annotations
+
+from . import default_hooks as default_hooks

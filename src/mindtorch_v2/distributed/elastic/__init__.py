@@ -1,0 +1,1 @@
+"""torch.distributed.elastic: names only. `torch.distributed.run` starts processes; none is restarted."""

@@ -1,0 +1,22 @@
+"""torch.distributed.tensor: names only. This library has no tensors that are spread over processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._refused import refused_class, refused_function
+from ..device_mesh import DeviceMesh, init_device_mesh
+
+_REASON = "tensors cannot be spread over processes; use the collectives of torch.distributed"
+
+DTensor: Any = refused_class("tensor", "DTensor", _REASON)
+Placement: Any = refused_class("tensor", "Placement", _REASON)
+Shard: Any = refused_class("tensor", "Shard", _REASON)
+Replicate: Any = refused_class("tensor", "Replicate", _REASON)
+Partial: Any = refused_class("tensor", "Partial", _REASON)
+distribute_tensor = refused_function("tensor", "distribute_tensor", _REASON)
+distribute_module = refused_function("tensor", "distribute_module", _REASON)
+
+__all__ = [
+    "DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor", "init_device_mesh",
+]  # fmt: skip

@@ -1,0 +1,296 @@
+"""How a recording is kept while it is under way: a Recorder in; in the background, its rows are written to a spill folder, or only the
+newest stay in memory."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mindtorch_prof.live.program import ending
+from mindtorch_prof.live.signals import EndingSignals, signal_name
+from mindtorch_prof.load.spill import FINISHED, spilled_logs
+from mindtorch_prof.sealing.logs import WIDTHS, Logs
+from mindtorch_prof.sealing.newest import n_events, newest
+from mindtorch_prof.spill_file import SpillFolder
+
+from .recorder import Recorder
+from .spill_tables import SpillTables
+
+PERIOD_S = 0.1  # how often rows are taken: a killed process loses what it recorded since
+_MOST_PENDING = 256 << 20  # bytes that wait for space on a full disk; what is recorded after that is dropped
+_AT_ONCE = 1 << 16  # rows that are written in one chunk where memory is short
+_SLACK = 1.25  # rows are dropped when there are so many times as many as may stay: not at each tick
+
+
+@dataclass(frozen=True)
+class Keep:
+    """What the user asked for."""
+
+    spill_dir: str | None = None
+    max_events: int | None = None
+    max_memory: int | None = None  # bytes
+
+    @staticmethod
+    def checked(spill_dir: Any, max_events: Any, max_memory: Any) -> Keep:
+        """From the arguments of `profile`. Raises TypeError, ValueError or OSError."""
+        for name, value in (("max_events", max_events), ("max_memory", max_memory)):
+            if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
+                raise TypeError(f"{name} must be a whole number, got {value!r}")
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value!r}")
+        if spill_dir is None:
+            return Keep(None, max_events, max_memory)
+        if max_events is not None or max_memory is not None:
+            raise ValueError(
+                "spill_dir keeps everything, max_events and max_memory only the newest; expected one or the other"
+            )
+        folder = os.path.abspath(os.fsdecode(spill_dir))
+        os.makedirs(folder, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(f"{folder}: cannot be written to; expected a folder for spill_dir")
+        return Keep(folder)
+
+    def keeper(self, recorder: Recorder) -> Keeper | None:
+        """Who keeps this recording; None: all of it stays in memory."""
+        if self.spill_dir is not None:
+            try:
+                return SpillKeeper(recorder, self.spill_dir)
+            except OSError as error:  # of a later cycle: a full disk does not end the program
+                warn_in_background(
+                    f"{self.spill_dir}: cannot be written to ({error.strerror or error}); this recording is kept in memory"
+                )
+                return None
+        if self.max_events is not None or self.max_memory is not None:
+            return RingKeeper(recorder, self.max_events, self.max_memory)
+        return None
+
+
+def warn_in_background(message: str) -> None:
+    """Warn where an exception would harm the program, also if warnings are errors."""
+    try:
+        warnings.warn(message, stacklevel=3)
+    except Warning:
+        print(f"mindtorch_v2.profiler: {message}", file=sys.stderr)  # noqa: T201
+
+
+class Keeper:
+    """Takes what was recorded, again and again, on a thread of its own."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.pid = os.getpid()
+        self._lock = threading.RLock()  # a signal handler may come while its thread takes rows
+        self._ends = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Take rows from now on."""
+        self._ends.clear()
+        self._thread = threading.Thread(target=self._run, name="mindtorch profiler", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Take no more in the background."""
+        self._ends.set()
+        if (
+            self._thread is not None
+            and self._thread is not threading.current_thread()
+            and os.getpid() == self.pid
+        ):
+            self._thread.join()
+        self._thread = None
+
+    def _run(self) -> None:
+        self.recorder.own_thread = threading.get_ident()
+        while not self._ends.wait(PERIOD_S):
+            sys.setprofile(
+                None
+            )  # of a recording that traces all threads: its own thread is none of the program's
+            try:
+                self.take()
+            except MemoryError:  # the rows are where they were; there may be memory at the next tick
+                continue
+            except Exception as error:
+                warn_in_background(f"the recording is no longer handed over: {type(error).__name__}: {error}")
+                return
+
+    def take(self) -> None:
+        """Take what was recorded since the last time."""
+        with self._lock:
+            if self.recorder.core is not None and os.getpid() == self.pid:
+                self._keep()
+
+    def _keep(self) -> None:
+        raise NotImplementedError
+
+    def logs(self) -> Logs:
+        """All that is kept."""
+        raise NotImplementedError
+
+    def locked(self, function: Callable[[], Any]) -> Any:
+        """Call a function while no rows are taken."""
+        with self._lock:
+            return function()
+
+
+class RingKeeper(Keeper):
+    """Keeps the newest events in memory."""
+
+    def __init__(self, recorder: Recorder, max_events: int | None, max_memory: int | None) -> None:
+        super().__init__(recorder)
+        self._most, self._most_bytes = max_events, max_memory
+        self._width = len(recorder.wanted.columns)
+
+    def _keep(self) -> None:
+        self.recorder.logs.add(self.recorder.hand_over())
+        self._drop(_SLACK)
+
+    def _drop(self, slack: float) -> None:
+        logs, most = self.recorder.logs, self._most
+        count = n_events(logs, self._width)
+        if self._most_bytes is not None and logs.nbytes > slack * self._most_bytes:
+            fitting = count * self._most_bytes // logs.nbytes
+            most = fitting if most is None else min(most, fitting)
+        if most is not None and count > slack * most:
+            allocated = int(logs.joined("memory")[:, 1].sum())
+            self.recorder.logs, dropped = newest(logs, self._width, most)
+            self.recorder.dropped += dropped
+            self.recorder.allocated_before += allocated - int(self.recorder.logs.joined("memory")[:, 1].sum())
+
+    def logs(self) -> Logs:
+        """The newest events, no more than were asked for."""
+        self._drop(1.0)
+        return self.recorder.logs
+
+
+class SpillKeeper(Keeper):
+    """Writes everything to a spill folder."""
+
+    def __init__(self, recorder: Recorder, parent: str) -> None:
+        super().__init__(recorder)
+        self.folder = SpillFolder(parent)
+        self._tables = SpillTables(recorder, PERIOD_S)
+        self._pending: list[tuple[dict[str, Any], Logs]] = []  # chunks that are not written yet
+        self._unwritten = 0  # events that were dropped, as the disk was full for too long
+        self._error = ""
+        self._signals = EndingSignals(lambda number: self.finish(f"signal {signal_name(number)}"))
+
+    def begin(self) -> None:
+        """Write from now on, also at the end of a program that does not stop the recording."""
+        self._facts_of_start()
+        atexit.register(self._at_exit)
+        self._signals.catch()
+        super().begin()
+
+    def _facts_of_start(self) -> None:
+        """The first chunk: the folder can be opened from now on. A recording that goes on has not ended."""
+        with self._lock:
+            self._pending.append((self._tables.header(Logs(), {}, ended=None, ended_ns=0), Logs()))
+            self._write_pending()
+
+    def end(self) -> None:
+        """Write no more in the background."""
+        super().end()
+        self._signals.release()
+        atexit.unregister(self._at_exit)
+
+    def _at_exit(self) -> None:
+        error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        reason = "the program ended without stopping it" if error is None else ending(error)
+        self.finish(reason)
+
+    def _keep(self) -> None:
+        recorder = self.recorder
+        logs = recorder.hand_over()
+        if self._unwritten or sum(each.nbytes for _, each in self._pending) > _MOST_PENDING:
+            self._unwritten += n_events(logs, len(recorder.wanted.columns))
+        else:
+            # among the pending ones first: a signal handler that comes while it is written finds it there
+            header = self._tables.header(logs, recorder.core.open_ranges(time.perf_counter_ns()))
+            self._pending.append((header, logs))
+            self._write_pending()
+            self._tables.find_callers(logs)  # takes its time, and is written with the next chunk
+            return
+        self._write_pending()
+
+    def _write_pending(self) -> None:
+        while self._pending and self.folder.is_open:
+            first = self._pending[0]
+            try:
+                self.folder.write(first[0], first[1])
+            except OSError as error:
+                if not self._error:
+                    self._error = error.strerror or str(error)
+                    warn_in_background(
+                        f"{self.folder.path}: {self._error}; what was recorded until now is there, the rest waits in memory"
+                    )
+                return
+            if self._pending and self._pending[0] is first:
+                del self._pending[0]
+
+    def finish(self, reason: str = FINISHED, *, ended_ns: int = 0, goes_on: bool = False) -> None:
+        """Write what is left, and why it ended. ended_ns: when the recording was stopped; 0: it was not."""
+        with self._lock:
+            if not self.folder.is_open:
+                return
+            self.take()
+            facts = self._tables.last_facts() if ended_ns else {}
+            facts |= {"ended": reason, "ended_ns": ended_ns}
+            if self._pending:
+                self.folder.give_up_reserve()
+                self._write_pending()
+            if self._pending or self._unwritten:
+                unwritten = sum(
+                    n_events(logs, len(self.recorder.wanted.columns)) for _, logs in self._pending
+                )
+                # what waits is not in the folder, and what it added to the tables neither: only the reason is written
+                note = {"unwritten": self._unwritten + unwritten, "write_error": self._error, **facts}
+                self._write_last({"facts": note})
+            else:
+                header = self._tables.header(Logs(), {}, **facts)
+                if not ended_ns:
+                    del header["open"]  # those of the last chunk are still open
+                self._write_last(header)
+            if not goes_on:
+                self.folder.close()
+
+    def _write_last(self, header: dict[str, Any]) -> None:
+        try:
+            try:
+                self.folder.write(header)
+            except OSError:
+                self.folder.give_up_reserve()
+                self.folder.write(header)
+        except OSError as error:
+            warn_in_background(
+                f"{self.folder.path}: {error.strerror or error}; the end of the recording is missing"
+            )
+
+    def logs(self) -> Logs:
+        """Everything: what was written, and what waits."""
+        logs = spilled_logs(self.folder.path)
+        for _, pending in self._pending:
+            logs.add(pending)
+        return logs
+
+
+def spilled(recorder: Recorder, logs: Logs, parent: str) -> str:
+    """Write these logs of a stopped recording to a new spill folder, block by block; its path."""
+    folder = SpillFolder(parent)
+    tables = SpillTables(recorder, PERIOD_S)
+    for key, block in logs:
+        at_once = _AT_ONCE * (len(recorder.wanted.columns) if key[0] == "rows" else WIDTHS[key[0]])
+        for first in range(0, block.size, at_once):
+            part = Logs([(key, [block.reshape(-1)[first : first + at_once]])], logs.natives)
+            folder.write(tables.header(part, {}), part)
+            tables.find_callers(part)
+    folder.write(tables.header(Logs(), {}, ended=FINISHED, ended_ns=recorder.ended_ns, **tables.last_facts()))
+    folder.close()
+    return folder.path

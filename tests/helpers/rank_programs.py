@@ -1,0 +1,168 @@
+"""Programs for several processes: each gets its rank, the number of processes, a port and a folder."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import distributed as dist
+from mindtorch_v2.nn.parallel import DistributedDataParallel
+
+
+def _join(rank: int, world_size: int, port: int, seconds: float = 30) -> None:
+    dist.init_process_group(
+        "gloo", f"tcp://127.0.0.1:{port}", timedelta(seconds=seconds), rank=rank, world_size=world_size
+    )
+
+
+def collectives(rank: int, world_size: int, port: int, folder: str) -> None:
+    """Every collective, with values from closed formulas."""
+    _join(rank, world_size, port)
+    n, total = world_size, world_size * (world_size - 1) // 2
+    expected = {
+        "SUM": total + n,
+        "PRODUCT": np.prod(np.arange(1, n + 1)),
+        "MIN": 1,
+        "MAX": n,
+        "AVG": (total + n) / n,
+    }
+    for op, value in expected.items():
+        t = torch.full((3,), rank + 1.0)
+        dist.all_reduce(t, getattr(dist.ReduceOp, op))
+        assert t.tolist() == [value] * 3, (op, t)
+    large = torch.arange(50_001.0) * (rank + 1)
+    dist.all_reduce(large)
+    assert torch.equal(large, torch.arange(50_001.0) * (total + n))
+    parts = [torch.zeros(2) for _ in range(n)]
+    dist.all_gather(parts, torch.full((2,), float(rank)))
+    assert [p.tolist() for p in parts] == [[float(r)] * 2 for r in range(n)]
+    dist.gather(
+        torch.tensor([rank]), received := [torch.tensor([0]) for _ in range(n)] if rank == 0 else None, 0
+    )
+    assert rank != 0 or [int(t) for t in received] == list(range(n))
+    one = torch.zeros(1)
+    dist.scatter(one, [torch.tensor([10.0 + r]) for r in range(n)] if rank == 1 else None, 1)
+    assert one.item() == 10 + rank
+    dist.reduce_scatter(one, [torch.tensor([float(r + rank)]) for r in range(n)])
+    assert one.item() == n * rank + total
+    dist.all_to_all(
+        parts := [torch.zeros(1) for _ in range(n)], [torch.tensor([10.0 * rank + r]) for r in range(n)]
+    )
+    assert [p.item() for p in parts] == [10.0 * r + rank for r in range(n)]
+    dist.broadcast(one := torch.tensor([float(rank)]), n - 1)
+    assert one.item() == n - 1
+    whole = torch.zeros(n)
+    dist.all_gather_into_tensor(whole, torch.tensor([float(rank)]))
+    assert whole.tolist() == [float(r) for r in range(n)]
+    objects: list = [None] * n
+    dist.all_gather_object(objects, {"rank": "x" * rank})
+    assert objects == [{"rank": "x" * r} for r in range(n)]
+    right, left = (rank + 1) % n, (rank - 1) % n
+    incoming = torch.zeros(1)
+    work = dist.irecv(incoming, left, tag=7)
+    dist.send(torch.tensor([float(rank)]), right, tag=7)
+    work.wait()
+    assert incoming.item() == left
+    works = [dist.all_reduce(torch.ones(5), async_op=True) for _ in range(5)]
+    assert all(w.wait() for w in works)
+    assert works[0].result()[0].tolist() == [float(n)] * 5
+    pair = dist.new_group([0, 1])
+    if rank < 2:
+        dist.all_reduce(one := torch.ones(1), group=pair)
+        assert one.item() == 2
+    else:
+        assert pair == dist.GroupMember.NON_GROUP_MEMBER
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def train(rank: int, world_size: int, port: int, folder: str) -> None:
+    """Two steps of data-parallel training; rank 0 writes the parameters."""
+    _join(rank, world_size, port)
+    torch.manual_seed(rank)  # rank 0's values count
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+    start = [p.detach().clone() for p in model.parameters()]
+    parallel = DistributedDataParallel(model, bucket_cap_mb=0.0001)
+    optimizer = torch.optim.SGD(parallel.parameters(), 0.1)
+    data = torch.linspace(-1, 1, world_size * 3 * 4).reshape(world_size, 3, 4)
+    for _ in range(2):
+        optimizer.zero_grad()
+        parallel(data[rank]).square().mean().backward()
+        optimizer.step()
+    np.savez(Path(folder) / f"rank{rank}.npz", *(p.detach().numpy() for p in model.parameters()))
+    np.savez(Path(folder) / f"start{rank}.npz", *(p.numpy() for p in start))
+    dist.destroy_process_group()
+
+
+def unused_parameters(rank: int, world_size: int, port: int, folder: str) -> None:
+    """A parameter that only rank 0 uses, and one that nobody does."""
+    _join(rank, world_size, port)
+    model = torch.nn.ModuleList([torch.nn.Linear(2, 1, bias=False) for _ in range(3)])
+
+    class Branches(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = model
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out = self.parts[0](x)
+            return out + self.parts[1](x) if rank == 0 else out
+
+    parallel = DistributedDataParallel(Branches(), find_unused_parameters=True)
+    for _ in range(2):
+        parallel.zero_grad()
+        parallel(torch.ones(1, 2)).sum().backward()
+        assert model[0].weight.grad.tolist() == [[1.0, 1.0]]
+        np.testing.assert_allclose(model[1].weight.grad.numpy(), [[1.0 / world_size] * 2], rtol=1e-6)
+        assert model[2].weight.grad is None
+    strict = DistributedDataParallel(Branches())
+    strict(torch.ones(1, 2)).sum().backward()
+    with pytest.raises(RuntimeError, match="did not receive grad"):
+        strict(torch.ones(1, 2))
+    dist.destroy_process_group()
+
+
+def lost_peer(rank: int, world_size: int, port: int, folder: str) -> None:
+    """Rank 1 ends without a word; a third rank never sends: the others get errors, not a hang."""
+    _join(rank, world_size, port, seconds=1)
+    if rank == 1:
+        os._exit(0)
+    for peer, text in ((1, "closed by peer"), (2 if rank == 0 else 0, "timed out")):
+        with pytest.raises(RuntimeError, match=text):
+            dist.recv(torch.zeros(1), peer)
+    (Path(folder) / f"done{rank}").touch()
+    while not all((Path(folder) / f"done{r}").exists() for r in (0, 2)):
+        time.sleep(0.01)
+
+
+def profiled(rank: int, world_size: int, port: int, folder: str) -> None:
+    """A trace file per rank."""
+    _join(rank, world_size, port)
+    model = DistributedDataParallel(torch.nn.Linear(4, 4))
+    with torch.profiler.profile(record_shapes=True) as profile:
+        for _ in range(2):
+            model(torch.ones(2, 4)).sum().backward()
+            profile.step()
+    profile.export_chrome_trace(str(Path(folder) / f"rank{rank}.json"))
+    dist.destroy_process_group()
+
+
+PROGRAMS = (collectives, train, unused_parameters, profiled, lost_peer)  # rank 1 ends in the last one
+
+
+def all_programs(rank: int, world_size: int, ports: list[int], folder: str) -> None:
+    """Run the programs one after the other, each with a group of its own; an error is written to a file."""
+    for program, port in zip(PROGRAMS, ports):
+        try:
+            program(rank, world_size, port, folder)
+        except Exception:
+            (Path(folder) / f"{program.__name__}.{rank}.error").write_text(traceback.format_exc())
+            if dist.is_initialized():
+                dist.destroy_process_group()

@@ -1,0 +1,80 @@
+"""Calls that torch refuses, with the type of its error; and functions that are rarely called by name."""
+
+from __future__ import annotations
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.nn import functional as F
+
+X = torch.arange(6.0)
+REFUSED = {
+    "torch.take(X, torch.tensor([0, 1, 2]), out=torch.zeros(1).expand(3))": RuntimeError,
+    "torch.gather(X, 0, torch.tensor([0, 1]), out=X[:2])": RuntimeError,
+    "torch.gather(X, 0, torch.tensor([0]), out=torch.zeros(1).double())": RuntimeError,
+    "torch.cat([X, X], out=torch.zeros(1).expand(12))": RuntimeError,
+    "torch.eye(2, -3)": RuntimeError,
+    "torch.linspace(0, 1, 2.5)": TypeError,
+    "torch.linspace(X, X, 2)": RuntimeError,
+    "torch.xlogy(2, 3)": TypeError,
+    "torch.special.zeta(2, 3)": TypeError,
+    "torch.special.legendre_polynomial_p(2, 3)": TypeError,
+    "torch.rsub(2, X)": TypeError,
+    "torch.empty_permuted((2,), (0, 1))": RuntimeError,
+    "torch.empty_permuted((2, 3), (1, 1))": RuntimeError,
+    "torch.roll(torch.tensor(1.0), 0, 0)": IndexError,
+    "torch.narrow(X, 0, torch.tensor(True), 1)": RuntimeError,
+    "torch.hsplit(X, 'a')": TypeError,
+    "F.max_pool1d(X.reshape(1, 6), 1, dilation=0)": RuntimeError,
+    "F.rrelu(X, 0.3, 0.1)": RuntimeError,
+    "F.adaptive_max_pool2d(X.reshape(1, 2, 3), (-1, 1))": RuntimeError,
+    "torch.ormqr(X, X, X)": RuntimeError,
+    "X.as_strided((1,) * 65, (1,) * 65)": RuntimeError,
+}
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_a_call_that_torch_refuses_raises_an_error_of_the_same_type(code: str) -> None:
+    with pytest.raises(REFUSED[code]):
+        eval(code, {"torch": torch, "F": F, "X": X})
+
+
+def test_chunks_of_tensors_are_joined_row_by_row() -> None:
+    joined = torch._chunk_cat([torch.arange(3.0), torch.tensor([7.0, 8.0])], 0, 2)
+    assert joined.tolist() == [[0, 1, 7], [2, 0, 8]]
+
+
+def test_masked_places_may_lie_outside() -> None:
+    mask, places = torch.tensor([True, False]), [torch.tensor([1, 99])]
+    assert torch._unsafe_masked_index(X, mask, places, 7).tolist() == [1, 7]
+    added = torch._unsafe_masked_index_put_accumulate(torch.zeros(2), mask, places, torch.ones(2))
+    assert added.tolist() == [0, 1]
+
+
+def test_foreach_takes_scalars_by_name_and_multiplies_matrices() -> None:
+    tensors = [torch.ones(2), torch.ones(2)]
+    first, second = torch._foreach_addcmul(tensors, tensors, tensors, scalars=[1, 2])
+    assert (first.tolist(), second.tolist()) == ([2, 2], [3, 3])
+    eye = torch.eye(2)
+    assert torch._foreach_mm([eye], [eye * 3])[0].tolist() == [[3, 0], [0, 3]]
+
+
+def test_second_derivatives_of_complex_singular_values_are_right() -> None:
+    generator = torch.Generator().manual_seed(0)
+    a = torch.randn(3, 3, dtype=torch.complex128, generator=generator).requires_grad_()
+    assert torch.autograd.gradgradcheck(torch.linalg.svdvals, (a,))
+
+
+def test_transposed_convolutions_with_much_output_padding_have_second_derivatives() -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, w = (torch.randn(1, 1, 3, dtype=torch.float64, generator=generator).requires_grad_() for _ in range(2))
+
+    def call(x: object, w: object) -> object:
+        return F.conv_transpose1d(x, w, stride=2, output_padding=3, dilation=4)
+
+    assert torch.autograd.gradgradcheck(call, (x, w))
+
+
+def test_complex_logcumsumexp_has_a_gradient_and_stays_on_its_branch() -> None:
+    x = torch.tensor([1 + 2j, -1 + 3j, 0.5 - 3j], dtype=torch.complex128).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: torch.logcumsumexp(x, 0), (x,))

@@ -1,0 +1,492 @@
+"""Tests of mindtorch_v2.profiler.record.keeping: recordings that survive their process; the newest events."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from trace_equality import events_of, parts_of
+
+import mindtorch_prof
+import mindtorch_v2 as torch
+from mindtorch_prof.load.spill import read_spill, spill_folders
+from mindtorch_prof.trace import Trace
+from mindtorch_v2._C._profiler import _ExperimentalConfig
+from mindtorch_v2.profiler import profile, record_function, schedule
+from mindtorch_v2.profiler.record import core, keeping, python_core, spill_tables
+
+FLAGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
+EVERYTHING = dict.fromkeys(FLAGS, True)
+
+
+@pytest.fixture(params=["c", "python"])
+def each_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    chosen = python_core if request.param == "python" else core.core
+    if request.param == "c" and core.core is python_core:
+        pytest.skip("the compiled core is not built")
+    monkeypatch.setattr(core, "core", chosen)
+    for name in ("Core", "observe", "allocation_id", "alive"):
+        monkeypatch.setattr(core, name, getattr(chosen, name))
+    return chosen
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are taken often, and callers are looked for in few rows."""
+    monkeypatch.setattr(keeping, "PERIOD_S", 0.002)
+
+
+def spilled(folder: Path) -> Trace:
+    (recording,) = spill_folders(folder)
+    return read_spill(recording)
+
+
+def names(trace: Trace) -> list[str]:
+    return [trace.names[n] for n in trace.name.tolist()]
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(3, 3)
+
+    def forward(self, x: Any) -> Any:
+        return torch.relu(self.inner(x)) * 2
+
+
+def step(net: Any, optimizer: Any) -> None:
+    with record_function("step"):
+        net(torch.rand(2, 3)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def work(kind: str) -> None:
+    x = torch.ones(3, requires_grad=True)
+    if kind == "train":
+        net = Net()
+        step(net, torch.optim.SGD(net.parameters(), lr=0.1))
+    elif kind == "factories":
+        torch.zeros(2, 2).new_full((2,), 3.0)
+        torch.full((2,), 1.0)
+    elif kind == "gradient":
+        (x * 2 / 3).sum().backward()
+    elif kind == "memory":
+        y = torch.ones(10)
+        y.resize_(20)
+        y.data_ptr()
+    elif kind == "views":
+        x.detach()[1:].view(-1).add_(1)
+    elif kind == "collect":
+        gc.collect()
+    elif kind == "wait":
+        time.sleep(0.006)
+
+
+KINDS = ("train", "factories", "gradient", "memory", "views", "collect", "wait")
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    program=st.lists(st.sampled_from(KINDS), min_size=1, max_size=6), flags=st.sets(st.sampled_from(FLAGS))
+)
+def test_what_was_spilled_is_what_was_recorded(
+    each_core: Any, often: None, tmp_path_factory: pytest.TempPathFactory, program: list[str], flags: set[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("spill")
+    with profile(**dict.fromkeys(flags, True), spill_dir=folder) as prof:
+        for kind in program:
+            work(kind)
+    recorded, read = prof.profiler._results.trace, spilled(folder)
+    assert not read.health.notes
+    assert events_of(read) == events_of(recorded)
+    assert parts_of(read) == parts_of(recorded)
+    assert read.settings.threads == recorded.settings.threads
+
+
+def test_a_spilled_recording_has_the_events_of_another(each_core: Any, often: None, tmp_path: Path) -> None:
+    def run(**options: Any) -> Any:
+        torch.manual_seed(0)
+        with profile(**EVERYTHING, **options) as prof:
+            for kind in KINDS:
+                work(kind)
+        trace = prof.profiler._results.trace
+        events = [(*event[:4], event[-1]) for event in events_of(trace)]
+        # of this package and this file: the garbage collector calls others whenever it runs
+        calls = [name for name, *_ in parts_of(trace)["calls"] if "mindtorch_v2" in name]
+        return events, calls
+
+    runs = [run(**options) for options in ({}, {"spill_dir": tmp_path}, {})]
+    assert runs[1] == runs[2]
+
+
+def test_all_threads_are_there_each_event_once(each_core: Any, often: None, tmp_path: Path) -> None:
+    def ops() -> None:
+        x = torch.ones(2)
+        for _ in range(200):
+            x + 1
+
+    config = _ExperimentalConfig(profile_all_threads=True)
+    with profile(record_shapes=True, with_stack=True, experimental_config=config, spill_dir=tmp_path) as prof:
+        threads = [threading.Thread(target=ops) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    read = spilled(tmp_path)
+    assert names(read).count("aten::add") == 16 * 200
+    assert events_of(read) == events_of(prof.profiler._results.trace)
+    assert not [n for n in read.frames.names if "keeping.py" in n and n in names(read)]
+
+
+def test_coroutines_and_generators_keep_their_ranges(often: None, tmp_path: Path) -> None:
+    async def one(name: str) -> None:
+        with record_function(name):
+            torch.ones(1)
+            await asyncio.sleep(0.003)
+
+    def generate() -> Any:
+        with record_function("generator"):
+            yield torch.ones(1)
+
+    async def both() -> None:
+        await asyncio.gather(one("a"), one("b"))
+
+    with profile(spill_dir=tmp_path) as prof:
+        asyncio.run(both())
+        list(generate())
+    read = spilled(tmp_path)
+    assert {"a", "b", "generator"} < set(names(read))
+    assert events_of(read) == events_of(prof.profiler._results.trace)
+
+
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
+def test_each_cycle_of_a_schedule_has_a_folder(tmp_path: Path) -> None:
+    counted = []
+    with profile(
+        schedule=schedule(wait=0, warmup=1, active=2, repeat=2),
+        on_trace_ready=lambda prof: counted.append(len(prof.profiler._results.trace)),
+        spill_dir=tmp_path,
+    ) as prof:
+        for _ in range(6):
+            torch.ones(2) + 1
+            prof.step()
+    folders = spill_folders(tmp_path)
+    assert [len(read_spill(folder)) for folder in folders] == counted
+    assert len(folders) == 2
+    with pytest.raises(mindtorch_prof.NotATraceError, match="a folder with 2 traces"):
+        mindtorch_prof.load(tmp_path)
+
+
+# --------------------------------------------------------------------------------- ends
+
+
+_HEAD = """
+import os, signal, sys, time
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile, record_function
+x = torch.ones(2)
+with profile(record_shapes=True):  # measures what recording costs, once for all
+    x + 1
+def work(n):
+    for _ in range(n):
+        x + 1
+for number, program in enumerate(PROGRAMS):
+    child = os.fork()
+    if not child:
+        prof = profile(spill_dir=f"{FOLDER}/{number}", record_shapes=True)
+        exec(program)
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+_SIGINT = "signal SIGINT (KeyboardInterrupt)"
+ENDS = {
+    "prof.start(); work(500); os.kill(os.getpid(), signal.SIGTERM)": ("signal SIGTERM", -signal.SIGTERM),
+    "prof.start(); work(500); os.kill(os.getpid(), signal.SIGINT)": (_SIGINT, -signal.SIGINT),
+    "prof.start(); work(500); sys.exit(3)": ("the program ended without stopping it", 3),
+    "prof.start(); work(500); raise ValueError('wrong')": ("exception ValueError: wrong", 1),
+    "prof.start(); work(500); raise MemoryError": ("exception MemoryError: ", 1),
+    "with prof:\n    work(500)\n    raise ValueError('wrong')": ("exception ValueError: wrong", 1),
+    "with prof:\n    work(500)": ("", 0),
+}
+_KILLED = """
+prof.start()
+with record_function("outer"):
+    work(300)
+    time.sleep(1)
+    work(5)
+    {}
+"""
+KILLS = [_KILLED.format(end) for end in ("os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)")]
+FORKS = """
+prof.start()
+work(100)
+time.sleep(0.3)
+if os.fork():
+    work(100)
+    assert os.wait()[1] == 0
+    prof.stop()
+else:
+    work(1000)
+    time.sleep(0.3)
+    prof.stop()
+"""
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, Path]]:
+    """By program: its exit code and its spill folder. One interpreter runs them all, in forked processes."""
+    folder = tmp_path_factory.mktemp("ended")
+    programs = [*ENDS, *KILLS, FORKS]
+    text = f"PROGRAMS, FOLDER = {programs!r}, {os.fspath(folder)!r}" + _HEAD
+    done = subprocess.run(
+        [sys.executable, "-c", text], check=True, capture_output=True, text=True, timeout=100
+    )
+    codes = map(int, done.stdout.split())
+    return {
+        program: (code, folder / str(number)) for number, (program, code) in enumerate(zip(programs, codes))
+    }
+
+
+@pytest.mark.parametrize("program", list(ENDS))
+def test_everything_is_there_however_the_program_ends(
+    ended: dict[str, tuple[int, Path]], program: str
+) -> None:
+    reason, exit_code = ENDS[program]
+    loaded = mindtorch_prof.load(ended[program][1])
+    assert names(loaded.trace).count("aten::add") == 500
+    assert ended[program][0] == exit_code
+    assert loaded.health.line() == (f"the recording ended early: {reason}" if reason else "")
+
+
+@pytest.mark.parametrize("program", KILLS)
+def test_what_is_older_than_a_second_survives_a_kill(
+    ended: dict[str, tuple[int, Path]], program: str
+) -> None:
+    loaded = mindtorch_prof.load(ended[program][1])
+    assert names(loaded.trace).count("aten::add") >= 300
+    assert names(loaded.trace).count("outer") == 1  # under way, and ended by the kill
+    assert "killed" in loaded.health.line()
+    assert loaded.health.unfinished == 1
+
+
+def test_a_forked_process_neither_duplicates_nor_corrupts(ended: dict[str, tuple[int, Path]]) -> None:
+    code, folder = ended[FORKS]
+    loaded = mindtorch_prof.load(folder)
+    assert names(loaded.trace).count("aten::add") == 200
+    assert loaded.health
+    assert code == 0
+
+
+def test_a_recording_that_is_under_way_can_be_opened(tmp_path: Path) -> None:
+    with profile(spill_dir=tmp_path) as prof:
+        torch.ones(2) + 1
+        prof.profiler._recorder.keeper.take()
+        ours, theirs = os.pipe()
+        if not os.fork():  # another process, which has no lock on the file
+            loaded = mindtorch_prof.load(tmp_path)
+            os.write(theirs, f"{len(loaded.trace)} {loaded.health.line()}".encode())
+            os._exit(0)
+        os.wait()
+        shown = os.read(ours, 1000).decode()
+        os.close(ours)
+        os.close(theirs)
+    assert "still under way" in shown
+    assert int(shown.split()[0]) >= 2
+
+
+# --------------------------------------------------------------------------------- full and read-only disks
+
+
+@pytest.mark.parametrize("failing", range(6))
+@pytest.mark.parametrize("for_ever", [True, False])
+def test_a_disk_that_is_full_at_any_write_costs_only_what_comes_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: int, for_ever: bool
+) -> None:
+    pwrite, n_writes = os.pwrite, 0
+
+    def write(file: int, data: Any, at: int) -> int:
+        nonlocal n_writes
+        n_writes += 1
+        if n_writes > failing and (for_ever or n_writes == failing + 1):
+            raise OSError(28, "No space left on device")
+        return pwrite(file, data, at)
+
+    monkeypatch.setattr(os, "pwrite", write)
+    monkeypatch.setattr(keeping, "PERIOD_S", 60.0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with profile(spill_dir=tmp_path) as prof:
+            for _ in range(3):
+                torch.ones(2) + 1
+                prof.profiler._recorder.keeper.take()
+    assert names(prof.profiler._results.trace).count("aten::add") == 3  # all of it is in memory
+    (folder,) = spill_folders(tmp_path)
+    # the end is tried twice: that it failed once nobody needs to know
+    assert any("No space left on device" in str(each.message) for each in told) or (
+        not for_ever and failing == 5
+    )
+    if for_ever and failing < 1:  # not even the first chunk
+        with pytest.raises(mindtorch_prof.NotATraceError, match="nothing was recorded"):
+            read_spill(folder)
+        return
+    read = read_spill(folder)
+    if for_ever:
+        assert names(read).count("aten::add") == min(failing - 1, 3)
+        assert not read.health
+    else:
+        assert names(read).count("aten::add") == 3
+        assert read.health
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_error_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="file"):
+        profile(spill_dir=tmp_path / "file")
+    with pytest.raises(ValueError, match="one or the other"):
+        profile(spill_dir=tmp_path, max_events=3)
+    with pytest.raises(ValueError, match="max_events must be at least 1"):
+        profile(max_events=0)
+    with pytest.raises(TypeError, match="max_memory must be a whole number"):
+        profile(max_memory="1 MB")  # type: ignore[arg-type]
+
+
+def test_too_little_memory_to_seal_writes_the_recording_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mindtorch_v2.profiler import recording
+
+    seal = recording.seal
+    monkeypatch.setattr(recording.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
+
+    def fail(raw: Any, *, keep_logs: bool) -> Trace:
+        raise MemoryError
+
+    monkeypatch.setattr(recording, "seal", fail)
+    with pytest.warns(UserWarning, match="not enough memory"), profile(**EVERYTHING) as prof:
+        work("train")
+    (folder,) = spill_folders(tmp_path / "mindtorch_profiles")
+    monkeypatch.setattr(recording, "seal", seal)
+    assert events_of(read_spill(folder)) == events_of(
+        prof.profiler._results.trace
+    )  # also in memory, once there is enough
+
+
+def test_rows_are_freed_while_they_are_read_only_where_memory_suffices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mindtorch_prof.sealing import seal
+    from mindtorch_v2.profiler import recording
+
+    monkeypatch.setattr(recording.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
+    with monkeypatch.context() as limited:
+        limited.setattr(seal, "_SEALING_BYTES", 1 << 50)
+        with pytest.warns(UserWarning, match="not enough memory"), profile(record_shapes=True) as prof:
+            work("train")
+    (folder,) = spill_folders(tmp_path / "mindtorch_profiles")
+    assert events_of(read_spill(folder)) == events_of(prof.profiler._results.trace)
+
+
+# --------------------------------------------------------------------------------- the newest, and snapshots
+
+
+@pytest.mark.parametrize("options", [{}, EVERYTHING])
+def test_only_the_newest_events_are_kept_and_the_others_counted(
+    each_core: Any, often: None, options: dict[str, bool]
+) -> None:
+    with profile(max_events=500, **options) as prof:
+        x = torch.ones(2)
+        for n in range(2000):
+            with record_function(f"range {n}"):
+                x + 1
+    trace = prof.profiler._results.trace
+    kept = [int(name[6:]) for name in names(trace) if name.startswith("range")]
+    assert kept == list(range(2000 - len(kept), 2000))
+    assert 0 < len(kept) <= 500
+    n_events = int((trace.is_recorded).sum()) + len(trace.memory)
+    assert n_events <= 500
+    assert trace.health.dropped >= 3500
+    assert f"{trace.health.dropped:,} dropped" in trace.health.line()
+    if options:
+        stacks = {trace.stacks[n][0] for n, name in zip(trace.stack, names(trace)) if name == "aten::add"}
+        assert all("test_only_the_newest" in stack for stack in stacks)
+
+
+def test_memory_stays_within_what_was_asked_for(often: None) -> None:
+    with profile(max_memory=1 << 16, record_shapes=True) as prof:
+        x = torch.ones(2)
+        for _ in range(5000):
+            x + 1
+        prof.profiler._recorder.keeper.take()
+        held = prof.profiler._recorder.logs.nbytes
+    assert held <= 1.25 * (1 << 16)
+    assert 100 < names(prof.profiler._results.trace).count("aten::add") < 5000
+
+
+@pytest.mark.parametrize("options", [{}, {"max_events": 10_000}, {"spill_dir": True}])
+def test_a_snapshot_has_what_was_recorded_and_recording_goes_on(
+    each_core: Any, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    options = {**options, "spill_dir": tmp_path} if "spill_dir" in options else options
+    with profile(**EVERYTHING, **options) as prof:
+        with record_function("open"):
+            torch.ones(2) + 1
+            first = prof.snapshot()
+            time.sleep(0.05)
+            torch.ones(2) * 2
+            second = prof.snapshot(seconds=0.04)
+    assert names(first.trace).count("aten::add") == 1
+    assert (names(first.trace).count("open"), first.health.unfinished) == (1, 1)
+    assert "aten::add" not in names(second.trace)
+    assert names(second.trace).count("aten::mul") == 1
+    assert "only the last 0.04 s" in second.health.line()
+    trace = prof.profiler._results.trace
+    assert [name for name in names(trace) if name in ("aten::add", "aten::mul", "open")] == [
+        "open",
+        "aten::add",
+        "aten::mul",
+    ]
+    with pytest.raises(RuntimeError, match="under way"):
+        prof.snapshot()
+
+
+def test_a_signal_writes_a_snapshot_and_then_calls_the_programs_handler(tmp_path: Path) -> None:
+    calls = []
+    before = signal.signal(signal.SIGUSR2, lambda *_: calls.append("program"))
+    try:
+        with profile(max_events=1000) as prof:
+            release = prof.snapshot_on_signal("USR2", tmp_path / "now.json.gz")
+            torch.ones(2) + 1
+            os.kill(os.getpid(), signal.SIGUSR2)
+            release()
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+    assert calls == ["program"]
+    assert "aten::add" in names(mindtorch_prof.load(tmp_path / "now.json.gz").trace)
+
+
+def test_callers_that_end_in_a_later_part_are_still_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spill_tables, "_CARRIED_ROWS", 64)
+    monkeypatch.setattr(keeping, "PERIOD_S", 60.0)
+    with profile(record_shapes=True, spill_dir=tmp_path) as prof:
+        take = prof.profiler._recorder.keeper.take
+        x = torch.ones(3, requires_grad=True)
+        y = (x * 2).sum()
+        x.register_hook(lambda gradient: take())  # inside the backward pass
+        y.backward()
+        take()
+    assert events_of(spilled(tmp_path)) == events_of(prof.profiler._results.trace)

@@ -1,0 +1,121 @@
+"""Run random programs for some minutes, then check the invariants and print one line of figures.
+
+    scripts/soak [--minutes 1] [--seed N] [--program NAME ...]
+
+The programs are those of tests/soak/programs.py. After them nothing may be left: no recording, thread,
+file descriptor, process or temporary file, and no memory that grows. Ends with 1 if something is, or if a
+program saw something else than the truth; the seed and the number of the run repeat it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parents[1] / "helpers"), str(Path(__file__).parents[1])]
+
+import fuzz_commands
+from programs import PROGRAMS
+
+from mindtorch_v2 import _recording_hooks
+
+GROWTH = 64 << 20  # bytes by which the process may grow after the first third of the time
+WARM_RUNS = 2  # of each program: imports, caches and pools of threads are not growth
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+
+
+def one_run(name: str, seed: str) -> tuple[int, str]:
+    """Run a program in a folder of its own: how many recordings it made, and what was wrong."""
+    folder = Path(tempfile.mkdtemp(prefix="soak_"))
+    try:
+        made = PROGRAMS[name](random.Random(seed), folder)
+        left = [*folder.rglob("*.tmp")]
+        hooks = _recording_hooks.active_hooks()
+    except Exception:
+        return 0, traceback.format_exc()
+    else:
+        problems = [f"temporary files: {left}"] if left else []
+        problems += [f"still on: {hooks}"] if hooks else []
+        return made, "; ".join(problems)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--program", nargs="*", choices=list(PROGRAMS), default=list(PROGRAMS))
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGVTALRM, fuzz_commands._hang)
+    random_ = random.Random(options.seed)
+    problems: list[str] = []
+    runs: Counter[str] = Counter()
+    made_in_all = 0
+    start = time.monotonic()
+    first = last = resident()
+    files = descriptors()
+    alive = threading.active_count()
+    while (passed := time.monotonic() - start) < 60 * options.minutes or not runs:
+        warm = all(runs[name] >= WARM_RUNS for name in options.program)
+        if not warm or passed < 20 * options.minutes:
+            gc.collect()
+            first, files, alive = resident(), descriptors(), threading.active_count()
+        name = random_.choice(options.program) if warm else min(options.program, key=lambda each: runs[each])
+        made, problem = one_run(name, f"{options.seed} {runs.total()}")
+        if problem:
+            problems.append(f"{name}, run {runs.total()} of seed {options.seed}: {problem}")
+            print(problems[-1], flush=True)
+        runs[name] += 1
+        made_in_all += made
+    gc.collect()
+    last = resident()
+    if last - first > GROWTH:
+        problems.append(f"memory grew by {(last - first) >> 20} MB")
+    if descriptors() > files:
+        problems.append(f"{descriptors() - files} file descriptors are left")
+    if threading.active_count() > alive:
+        problems.append(f"threads are left: {threading.enumerate()}")
+    if children():
+        problems.append(f"processes are left: {children()}")
+    listed = ", ".join(f"{count:,} {name}" for name, count in sorted(runs.items()))
+    print(
+        f"soak: seed {options.seed}, {time.monotonic() - start:.0f} s, {runs.total():,} programs ({listed}), "
+        f"{made_in_all:,} recordings, memory {first >> 20} -> {last >> 20} MB, {descriptors()} descriptors, "
+        f"{len(problems)} problems"
+    )
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
