@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from .. import averages as grouping
-from ..arrays import Array, IntArray
+from ..arrays import Array, IntArray, rows_by
 from ..python_rows import with_calls
 from ..trace import Frames
 from .groups import device_times, thread_text
@@ -108,8 +108,8 @@ class _MergedTree:
         of_thread = np.full(len(trace), -1, np.int64)
         of_thread[rows] = thread.reshape(-1) if several else -1
         above, level = results.shown_parent, results.tree.depth
-        for depth in np.unique(level[rows]).tolist():
-            here = rows[level[rows] == depth]
+        for _, own in rows_by(level[rows]):
+            here = rows[own]
             up = np.where(above[here] >= 0, node_of[np.maximum(above[here], 0)], of_thread[here])
             key = (up + 1) * (len(texts) + 1) + group_of[trace.name[here]]
             known, first, number = np.unique(key, return_index=True, return_inverse=True)
