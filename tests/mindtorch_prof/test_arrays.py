@@ -5,7 +5,7 @@ import numpy as np
 from mindtorch_prof.arrays import rows_by
 
 
-def test_rows_by_gives_each_value_once_with_its_rows_in_order():
+def test_rows_by_gives_each_value_once_with_its_rows_in_order() -> None:
     values = np.array([7, -1, 7, 3, -1, 7])
     assert [(value, rows.tolist()) for value, rows in rows_by(values)] == [
         (-1, [1, 4]),
@@ -14,11 +14,11 @@ def test_rows_by_gives_each_value_once_with_its_rows_in_order():
     ]
 
 
-def test_rows_by_of_an_empty_column_gives_nothing():
+def test_rows_by_of_an_empty_column_gives_nothing() -> None:
     assert list(rows_by(np.empty(0, np.int64))) == []
 
 
-def test_rows_by_reads_the_column_a_fixed_number_of_times_however_many_values_it_has():
+def test_rows_by_reads_the_column_a_fixed_number_of_times_however_many_values_it_has() -> None:
     class Counted(np.ndarray):
         reads = 0
 

@@ -414,7 +414,8 @@ def _charged(
     # the rest of the gap: the work is launched and has not started
     queued = end - launch_end
     in_time = known & (launches.end_ns[after] <= begin)
-    collective = other = np.zeros(len(begin), np.int64)
+    collective: IntArray = np.zeros(len(begin), np.int64)
+    other: IntArray = collective
     if busy is not None:
         collective = covered(busy[0], launch_end, end)
         other = covered(busy[1], launch_end, end) - collective
