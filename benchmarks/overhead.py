@@ -92,8 +92,9 @@ class Comparison(NamedTuple):
 def compare(run: Callable[[], None], options: dict[str, bool], rounds: int) -> Comparison:
     """Run a program without a profile and with one, by turns of some runs each.
 
-    On a busy machine most runs are slowed down by other programs: of both kinds the fast ones count, the lower decile. What a recording
-    does once, for inputs and functions that are new, is in its first run, which does not count; in the estimate it is one of many.
+    On a busy machine most runs are slowed down by other programs: of both kinds the fast ones count, the
+    lower decile. What a recording does once, for inputs and functions that are new, is in its first run,
+    which does not count; in the estimate it is one of many.
     """
     for _ in range(2):  # generates the code of ops
         with profile(**options):
@@ -135,9 +136,10 @@ def main() -> None:
         run = make()
         for mode in options.modes or MODES:
             alone, added, events, estimate = compare(run, MODES[mode], options.rounds)
+            per_event = estimate * 1000 / events
             print(
-                f"{make.__name__:10} {mode:15} {alone:8.2f} {added:9.2f} {added / alone:13.1%} {events:7,.0f} "
-                f"{estimate * 1000 / events:9.2f} {estimate / alone:10.1%} {estimate / added - 1:+6.0%}",
+                f"{make.__name__:10} {mode:15} {alone:8.2f} {added:9.2f} {added / alone:13.1%} "
+                f"{events:7,.0f} {per_event:9.2f} {estimate / alone:10.1%} {estimate / added - 1:+6.0%}",
                 flush=True,
             )
 

@@ -92,6 +92,7 @@ enum { FAILED = -2 }; /* instead of a number: an interrupt is set */
 /* Ask the Recorder's `functions` for a number. has_failed: the number is not worth keeping. */
 static int64_t ask_number(Core *core, const char *method, PyObject *about, bool *has_failed)
 {
+    core->n_asked++;
     PyObject *answer = PyObject_CallMethod(core->functions, method, "O", about);
     int64_t number = answer == NULL ? -1 : PyLong_AsLongLong(answer);
     Py_XDECREF(answer);
@@ -240,6 +241,9 @@ static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *a
         PyEval_SetProfile(NULL, NULL);
         return 0;
     }
+    CostSamples *samples = is_sampled(&core->costs[COST_CALL]) ? &core->costs[COST_CALL] : NULL;
+    int64_t began = samples == NULL ? 0 : now_ns();
+    uint64_t n_asked = core->n_asked;
     Py_INCREF(core);
     Thread *thread = this_thread(core);
     if (thread == NULL || !thread->traces)
@@ -249,6 +253,8 @@ static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *a
         result = call_other(thread, frame, event, argument);
     if (result == 0 && thread != NULL && thread->traces && thread->untraced == 0)
         result = log_event(core, thread, frame, event, argument);
+    if (samples != NULL && n_asked == core->n_asked && (thread == NULL || thread->other == NULL))
+        add_sample(samples, now_ns() - began);
     Py_DECREF(core);
     return result;
 }

@@ -134,6 +134,7 @@ static bool describe_value(Description *description, PyObject *value, int depth)
 static int64_t ask_recorder(Core *core, PyObject *op, PyObject *const *arguments, Py_ssize_t count)
 {
     int64_t index = -1;
+    core->n_asked++;
     PyObject *tuple = PyTuple_New(count);
     if (tuple != NULL) {
         for (Py_ssize_t i = 0; i < count; i++)

@@ -12,6 +12,43 @@
 
 enum { FIRST_CHUNK = 1 << 10, LARGEST_CHUNK = 1 << 17 }; /* integers: 8 KB to 1 MB */
 
+/* Large chunks are mapped: freed ones go back to the system at once, while the rows are being sealed. */
+#ifdef __linux__
+#include <sys/mman.h>
+
+static bool is_mapped(size_t capacity)
+{
+    return capacity >= LARGEST_CHUNK;
+}
+
+static Chunk *allocate_chunk(size_t capacity)
+{
+    size_t size = sizeof(Chunk) + capacity * sizeof(int64_t);
+    if (!is_mapped(capacity))
+        return PyMem_RawMalloc(size);
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void free_chunk(Chunk *chunk)
+{
+    if (is_mapped(chunk->capacity))
+        munmap(chunk, sizeof(Chunk) + chunk->capacity * sizeof(int64_t));
+    else
+        PyMem_RawFree(chunk);
+}
+#else
+static Chunk *allocate_chunk(size_t capacity)
+{
+    return PyMem_RawMalloc(sizeof(Chunk) + capacity * sizeof(int64_t));
+}
+
+static void free_chunk(Chunk *chunk)
+{
+    PyMem_RawFree(chunk);
+}
+#endif
+
 int64_t *log_grow(Log *log, size_t count)
 {
     size_t capacity = log->last == NULL ? FIRST_CHUNK : log->last->capacity * 2;
@@ -19,7 +56,7 @@ int64_t *log_grow(Log *log, size_t count)
         capacity = LARGEST_CHUNK;
     if (capacity < count)
         capacity = count;
-    Chunk *chunk = PyMem_RawMalloc(sizeof(Chunk) + capacity * sizeof(int64_t));
+    Chunk *chunk = allocate_chunk(capacity);
     if (chunk == NULL)
         return NULL;
     chunk->next = NULL;
@@ -38,7 +75,7 @@ void log_free(Log *log)
 {
     while (log->first != NULL) {
         Chunk *next = log->first->next;
-        PyMem_RawFree(log->first);
+        free_chunk(log->first);
         log->first = next;
     }
     log->last = NULL;
@@ -47,7 +84,7 @@ void log_free(Log *log)
 
 static void free_taken(PyObject *capsule)
 {
-    PyMem_RawFree(PyCapsule_GetPointer(capsule, NULL));
+    free_chunk(PyCapsule_GetPointer(capsule, NULL));
 }
 
 /* The integers of a chunk that is full to a good part, where they are: the array owns the chunk. */
@@ -95,7 +132,7 @@ int log_take(Log *log, PyObject *list)
             return -1;
         }
         if (is_copied)
-            PyMem_RawFree(chunk);
+            free_chunk(chunk);
         int result = PyList_Append(list, array);
         Py_DECREF(array);
         if (result < 0)

@@ -342,7 +342,7 @@ void record_allocation(Core *core, PyObject *tensor, PyObject *array)
         add_row(core, allocation_id, array_bytes(array), allocation_id);
         if (tensor != NULL && core->has_register) {
             PyObject *number = NULL, *done = NULL, *before = get_field(tensor, &field_tensor_id);
-            int64_t tensor_id = before == NULL ? -1 : PyLong_AsLongLong(before);
+            int64_t tensor_id = before == NULL ? -1 : integer_value(before);
             if (!PyErr_Occurred() && tensor_id < core->first_id) {
                 number = PyLong_FromLongLong(allocation_id);
                 if (number != NULL && PyObject_SetAttr(tensor, field_tensor_id.name, number) < 0)

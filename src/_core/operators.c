@@ -23,6 +23,8 @@ typedef struct {
 
 enum { MOST_ARGUMENTS = 4 };
 
+static Py_ssize_t n_recorded; /* calls of probes, in all */
+
 static PyObject *recorder; /* the list of probes of the recording that sees ops; NULL: nothing records, or not by probes */
 
 /* Find out whether the function may be bypassed: once per code that it gets. */
@@ -67,6 +69,7 @@ static PyObject *operator_call(PyObject *object, PyObject *const *arguments, siz
     if (probes == NULL || !self->is_plain || PyVectorcall_NARGS(flags) != 2 || names != NULL || !is_operand(self, arguments[1])
         || self->uid >= PyList_GET_SIZE(probes))
         return call_function(self, arguments, flags, names);
+    n_recorded++;
     PyObject *probe = Py_NewRef(PyList_GET_ITEM(probes, self->uid));
     PyObject *all[MOST_ARGUMENTS] = {arguments[0], arguments[1]};
     for (Py_ssize_t i = 0; i < self->n_defaults; i++)
@@ -232,7 +235,15 @@ static PyObject *set_recorder(PyObject *module, PyObject *probes)
     Py_RETURN_NONE;
 }
 
+static PyObject *recorded_operators(PyObject *module, PyObject *nothing)
+{
+    (void)module;
+    (void)nothing;
+    return PyLong_FromSsize_t(n_recorded);
+}
+
 static PyMethodDef functions[] = {
+    {"recorded_operators", recorded_operators, METH_NOARGS, "How many times operators have called probes in this process."},
     {"set_recorder", set_recorder, METH_O, "Let operators call the probes of a list; of anything else, none."},
     {NULL, NULL, 0, NULL},
 };

@@ -425,6 +425,9 @@ static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t f
         Py_DECREF(core);
         return result;
     }
+    CostSamples *samples = is_sampled(&core->costs[COST_OP]) ? &core->costs[COST_OP] : NULL;
+    int64_t began = samples == NULL ? 0 : now_ns(), ran = 0;
+    uint64_t n_asked = core->n_asked;
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     int64_t sequence = sequence_of(thread), details[3] = {0};
     result = NULL;
@@ -433,8 +436,12 @@ static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t f
     Suspended suspended = {NULL, 0};
     if (core->calls)
         suspended = suspend_calls(core, thread);
+    if (n_asked != core->n_asked)
+        samples = NULL;
     int64_t start = now_ns();
     result = PyObject_Vectorcall(probe->run, arguments, flags, names);
+    if (samples != NULL)
+        ran = now_ns();
     if (core->memory && probe->allocates > 0 && result != NULL) {
         record_results(core, probe, result, arguments, count);
         if (PyErr_Occurred()) /* an interrupt */
@@ -443,6 +450,8 @@ static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t f
     write_row(core, thread, probe->uid, start, now_ns(), sequence, details);
     if (core->calls)
         resume_calls(core, suspended);
+    if (samples != NULL)
+        add_sample(samples, start - began + now_ns() - ran);
 done:
     Py_DECREF(core);
     return result;
@@ -548,6 +557,8 @@ static int begin_core(Core *core, PyObject *recording)
     core->functions = core->range_keys == NULL ? NULL : PyObject_GetAttrString(recording, "functions");
     core->kept = core->functions == NULL ? NULL : PyList_New(0);
     core->serial = ++n_cores;
+    for (int kind = 0; kind < N_COSTS; kind++)
+        core->costs[kind].most_between = 63;
     core->owner = PyThread_get_thread_ident();
     if (core->kept == NULL)
         return -1;
@@ -608,11 +619,8 @@ static void core_dealloc(PyObject *self)
     Py_XDECREF(core->storages);
     Py_XDECREF(core->storage_at);
     Py_XDECREF(core->kept);
-    for (int i = 0; i < LAST_RANGES; i++) {
+    for (int i = 0; i < LAST_RANGES; i++)
         Py_XDECREF(core->last_ranges[i].name);
-        Py_XDECREF(core->last_ranges[i].scope);
-        Py_XDECREF(core->last_ranges[i].forward_thread);
-    }
     while (core->threads != NULL) {
         Thread *next = core->threads->next;
         thread_free(core->threads);
@@ -696,23 +704,28 @@ static OpenRange *add_open(Thread *thread)
 
 static int64_t range_key(Core *core, PyObject *name, PyObject *scope, PyObject *forward_thread)
 {
-    RangeKey *last = &core->last_ranges[((uintptr_t)name >> 5) % LAST_RANGES];
-    if (last->name == name && last->scope == scope && last->forward_thread == forward_thread)
-        return last->key; /* the same objects: small integers and constant names are */
+    int64_t of_scope = PyLong_AsLongLong(scope), of_thread = integer_value(forward_thread);
+    if (PyErr_Occurred())
+        return -1;
+    RangeKey *last = &core->last_ranges[((uintptr_t)name >> 4) % LAST_RANGES];
+    if (last->name == name && last->scope == of_scope && last->forward_thread == of_thread)
+        return last->key; /* the same object: constant names are */
     PyObject *described = PyTuple_Pack(3, name, scope, forward_thread);
     if (described == NULL)
         return -1;
     PyObject *key = PyDict_GetItemWithError(core->range_keys, described);
     Py_XINCREF(key);
     Py_DECREF(described);
-    if (key == NULL && !PyErr_Occurred())
+    if (key == NULL && !PyErr_Occurred()) {
+        core->n_asked++;
         key = PyObject_CallMethodObjArgs(core->recording, str_range_key, name, scope, forward_thread, NULL);
+    }
     int64_t number = key == NULL ? -1 : PyLong_AsLongLong(key);
     Py_XDECREF(key);
     if (number >= 0) {
         Py_XSETREF(last->name, Py_NewRef(name));
-        Py_XSETREF(last->scope, Py_NewRef(scope));
-        Py_XSETREF(last->forward_thread, Py_NewRef(forward_thread));
+        last->scope = of_scope;
+        last->forward_thread = of_thread;
         last->key = number;
     }
     return number;
@@ -752,7 +765,10 @@ static PyObject *core_enter(PyObject *self, PyObject *const *arguments, Py_ssize
             return NULL;
         Py_RETURN_NONE;
     }
-    OpenRange range = {.token = ++core->next_token};
+    CostSamples *samples = &core->costs[COST_RANGE];
+    int64_t began = is_sampled(samples) ? now_ns() : 0;
+    uint64_t n_asked = core->n_asked;
+    OpenRange range = {.token = ++core->next_token, .cost = -1};
     range.sequence = PyLong_AsLongLong(arguments[2]);
     if (range.sequence == -1 && PyErr_Occurred())
         return NULL;
@@ -765,6 +781,8 @@ static PyObject *core_enter(PyObject *self, PyObject *const *arguments, Py_ssize
     if (place == NULL)
         return PyErr_NoMemory();
     range.start = now_ns();
+    if (began != 0 && n_asked == core->n_asked)
+        range.cost = range.start - began;
     *place = range;
     return PyLong_FromUnsignedLongLong(range.token);
 }
@@ -774,10 +792,13 @@ static bool end_range(Core *core, Thread *thread, uint64_t token, int64_t now)
     for (size_t i = thread->n_open; i > 0; i--) { /* ranges of asynchronous code end in any order */
         OpenRange *range = &thread->open[i - 1];
         if (range->token == token) {
+            int64_t cost = range->cost;
             write_row(core, thread, range->key, range->start, now, range->sequence, range->details);
             thread->n_open--;
             for (; i <= thread->n_open; i++)
                 thread->open[i - 1] = thread->open[i];
+            if (cost >= 0)
+                add_sample(&core->costs[COST_RANGE], cost + now_ns() - now);
             return true;
         }
     }
@@ -1049,6 +1070,33 @@ static PyObject *core_n_rows(PyObject *self, PyObject *nothing)
     return PyLong_FromSize_t(thread == NULL ? 0 : thread->rows.total / core->width);
 }
 
+static PyObject *core_sample_all_costs(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    for (int kind = 0; kind < N_COSTS; kind++)
+        ((Core *)self)->costs[kind] = (CostSamples){.most_between = 0};
+    Py_RETURN_NONE;
+}
+
+/* By kind of event: the samples of what the recorder took. */
+static PyObject *core_cost_samples(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    static const char *const names[N_COSTS] = {"op", "range", "call"};
+    PyObject *by_kind = PyDict_New();
+    for (int kind = 0; by_kind != NULL && kind < N_COSTS; kind++) {
+        CostSamples *samples = &((Core *)self)->costs[kind];
+        npy_intp count = samples->n_sampled < COST_SAMPLES ? (npy_intp)samples->n_sampled : COST_SAMPLES;
+        PyObject *array = PyArray_SimpleNew(1, &count, NPY_INT32);
+        if (array != NULL)
+            memcpy(PyArray_DATA((PyArrayObject *)array), samples->ns, (size_t)count * sizeof(int32_t));
+        if (array == NULL || PyDict_SetItemString(by_kind, names[kind], array) < 0)
+            Py_CLEAR(by_kind);
+        Py_XDECREF(array);
+    }
+    return by_kind;
+}
+
 static PyObject *core_n_calls(PyObject *self, PyObject *nothing)
 {
     (void)nothing;
@@ -1082,6 +1130,8 @@ static PyMethodDef core_methods[] = {
     {"open_ranges", core_open_ranges, METH_O, "By thread: the rows of the ranges that are open, as if they ended now."},
     {"n_rows", core_n_rows, METH_NOARGS, "How many rows the thread that began the recording has."},
     {"n_calls", core_n_calls, METH_NOARGS, "How many of its Python calls have returned."},
+    {"sample_all_costs", core_sample_all_costs, METH_NOARGS, "From now on measure all events instead of some, for `cost_samples`."},
+    {"cost_samples", core_cost_samples, METH_NOARGS, "By kind of event: nanoseconds that the recorder took, at some events."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -38,6 +38,16 @@ static inline int frame_offset(PyFrameObject *frame)
 #define FAST_THREAD_LOCAL _Thread_local
 #endif
 
+/* The value of a Python integer, which is a time or an identity most often: two digits. -1 with an error set: it is none, or too large. */
+static inline int64_t integer_value(PyObject *number)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    if (PyLong_CheckExact(number) && Py_SIZE(number) == 2) /* PyLong_AsLongLong takes 10 ns for more than one */
+        return (int64_t)((PyLongObject *)number)->ob_digit[1] << PyLong_SHIFT | (int64_t)((PyLongObject *)number)->ob_digit[0];
+#endif
+    return PyLong_AsLongLong(number);
+}
+
 /* ------------------------------------------------------------------------------------------------ clock.c: time */
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -126,6 +136,7 @@ void table_free(Table *table);
 typedef struct {
     uint64_t token;
     int64_t key, start, sequence, details[3];
+    int64_t cost; /* nanoseconds that it took to enter; -1: not measured */
 } OpenRange;
 
 /* What is recorded of one thread. */
@@ -146,11 +157,23 @@ typedef struct Thread {
 
 /* A range that was entered lately, and its key. */
 typedef struct {
-    PyObject *name, *scope, *forward_thread;
-    int64_t key;
+    PyObject *name;
+    int64_t scope, forward_thread, key;
 } RangeKey;
 
 enum { LAST_RANGES = 64 };
+
+/* What the recorder itself takes, measured at some events: ops, ranges, calls and returns. */
+enum { COST_OP, COST_RANGE, COST_CALL, N_COSTS };
+enum { COST_SAMPLES = 1024 };
+
+typedef struct {
+    uint32_t until_next; /* events that are not measured until the next one that is */
+    uint32_t random;
+    uint32_t most_between; /* such events between two that are measured: 63, or 0 for all */
+    uint64_t n_sampled;
+    int32_t ns[COST_SAMPLES]; /* of the last samples */
+} CostSamples;
 
 typedef struct {
     PyObject_HEAD
@@ -168,7 +191,9 @@ typedef struct {
     Table descriptions; /* of arguments -> index of the Recorder's inputs */
     Table codes;        /* of Python and C functions -> their numbers */
     PyObject *kept;     /* objects whose addresses are in `descriptions` */
+    uint64_t n_asked; /* how often the Recorder was asked for what was new: such events are no samples */
     bool listens, traces, watches_silently;
+    CostSamples costs[N_COSTS];
     RangeKey last_ranges[LAST_RANGES];
 } Core;
 
@@ -194,6 +219,23 @@ static inline PyObject *get_field(PyObject *tensor, const Field *field)
             return Py_NewRef(value);
     }
     return PyObject_GetAttr(tensor, field->name);
+}
+
+/* Whether to measure this event: one of 32 on average, at random, as a program repeats itself. */
+static inline bool is_sampled(CostSamples *samples)
+{
+    if (samples->until_next > 0) {
+        samples->until_next--;
+        return false;
+    }
+    samples->random = samples->random * 1664525u + 1013904223u;
+    samples->until_next = samples->random >> 26 & samples->most_between;
+    return true;
+}
+
+static inline void add_sample(CostSamples *samples, int64_t ns)
+{
+    samples->ns[samples->n_sampled++ % COST_SAMPLES] = ns > INT32_MAX ? INT32_MAX : (int32_t)ns;
 }
 
 int report_error(PyObject *about);

@@ -108,7 +108,7 @@ int64_t id_of_tensor(Core *core, PyObject *value)
     PyObject *known = get_field(value, &field_tensor_id);
     if (known == NULL)
         return -1;
-    int64_t tensor_id = PyLong_AsLongLong(known);
+    int64_t tensor_id = integer_value(known);
     Py_DECREF(known);
     if (tensor_id >= core->first_id)
         return tensor_id;

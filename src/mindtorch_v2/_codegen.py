@@ -297,7 +297,7 @@ def write_node(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
     w(depth, "node.seq = seq = grad_state.seq")
     w(depth, "grad_state.seq = seq + 1")
     if recorded:
-        w(depth, "mark_node(node)")
+        w(depth, "node.forward_thread = get_ident()")
     if not plan.op.inplace_of:
         edges = ", ".join(plan.edge(a) for a in plan.differentiable)
         w(depth, f"node.next = ({edges},)")

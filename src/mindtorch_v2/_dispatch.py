@@ -65,6 +65,7 @@ autocast: Any = None
 Tensor: Any = None  # the Tensor class, set by _tensor
 ndarray = np.ndarray
 asarray = np.asarray
+get_ident = threading.get_ident
 new_tensor: Any = None  # new_tensor(cls): see `_tensor_slots`; set by _tensor
 new_plain_view: Any = None  # new_plain_view(source, array): see `_tensor_slots`; set by _tensor
 add_view: Any = None  # add_view(base, view): see `_tensor_slots`; set by _tensor
@@ -739,9 +740,7 @@ def no_derivative(op: Op) -> None:
 
 def mark_node(node: Node) -> None:
     """While something records: note the thread that creates this node."""
-    import threading
-
-    node.forward_thread = threading.get_ident()
+    node.forward_thread = get_ident()
 
 
 def save_result(tensor: Any, number: int = 0) -> SavedResult:

@@ -56,6 +56,9 @@ class Switches:
             cls.saved_hooks += change
 
 
+WITHOUT_SEQUENCE = 1 << 62  # sequence numbers from here on are not shown in a profile
+
+
 class Node:
     """A step of the backward pass. `next` holds one edge (node, output number) or None for each differentiable input."""
 
@@ -122,7 +125,7 @@ class Node:
 
     def _recorded_sequence(self) -> int:
         """The sequence number in a profile; AccumulateGrad nodes have none."""
-        return self.seq if self.seq < 1 << 62 else -1
+        return self.seq if self.seq < WITHOUT_SEQUENCE else -1
 
     def _input_metadata_of(self, number: int) -> tuple:
         """Shape and NumPy dtype of forward output `number`."""
@@ -517,7 +520,7 @@ class AccumulateGrad(Node):
     """The end of the graph: adds what arrives to a leaf's `.grad`. The leaf has only a weak reference to it."""
 
     variable: Any
-    seq = 1 << 62  # runs as soon as its gradient is complete
+    seq = WITHOUT_SEQUENCE  # runs as soon as its gradient is complete
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"

@@ -86,6 +86,11 @@ def set_recorder(recorder: Any) -> None:
         _compiled.set_recorder(recorder)
 
 
+def recorded_operators() -> int:
+    """How many recorded calls of operators in this process had no Python function in between."""
+    return 0 if _compiled is None else _compiled.recorded_operators()
+
+
 def _add_view(base: Any, view: Any) -> None:
     if base._views is None:
         base._views, base._views_rg = {}, []

@@ -269,3 +269,16 @@ def test_small_functions_of_packages_give_what_torch_gives() -> None:
     x = torch.ones(3)
     weak = __import__("mindtorch_v2.multiprocessing.reductions", fromlist=["x"]).StorageWeakRef
     assert weak(x.untyped_storage()) == weak(x[1:].untyped_storage())
+
+
+def test_names_of_spread_tensors_are_importable_and_refuse() -> None:
+    from mindtorch_v2.distributed._composable.fsdp import fully_shard
+    from mindtorch_v2.distributed._functional_collectives import wait_tensor
+    from mindtorch_v2.distributed.tensor._utils import compute_local_shape_and_global_offset
+    from mindtorch_v2.distributed.tensor.placement_types import Shard, _StridedShard
+
+    x = torch.ones(1)
+    assert wait_tensor(x) is x
+    for refused in (fully_shard, compute_local_shape_and_global_offset, Shard, _StridedShard):
+        with pytest.raises((NotImplementedError, RuntimeError)):
+            refused(x)

@@ -371,7 +371,7 @@ def test_too_little_memory_to_seal_writes_the_recording_as_it_is(
     seal = recording.seal
     monkeypatch.setattr(recording.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
 
-    def fail(raw: Any) -> Trace:
+    def fail(raw: Any, *, keep_logs: bool) -> Trace:
         raise MemoryError
 
     monkeypatch.setattr(recording, "seal", fail)
@@ -382,6 +382,21 @@ def test_too_little_memory_to_seal_writes_the_recording_as_it_is(
     assert events_of(read_spill(folder)) == events_of(
         prof.profiler._results.trace
     )  # also in memory, once there is enough
+
+
+def test_rows_are_freed_while_they_are_read_only_where_memory_suffices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mindtorch_prof.sealing import seal
+    from mindtorch_v2.profiler import recording
+
+    monkeypatch.setattr(recording.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
+    with monkeypatch.context() as limited:
+        limited.setattr(seal, "_SEALING_BYTES", 1 << 50)
+        with pytest.warns(UserWarning, match="not enough memory"), profile(record_shapes=True) as prof:
+            work("train")
+    (folder,) = spill_folders(tmp_path / "mindtorch_profiles")
+    assert events_of(read_spill(folder)) == events_of(prof.profiler._results.trace)
 
 
 # --------------------------------------------------------------------------------- the newest, and snapshots

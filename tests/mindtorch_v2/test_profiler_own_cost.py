@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import _recording_hooks as hooks
 from mindtorch_v2._graph import grad_state
 from mindtorch_v2.profiler import profile
-from mindtorch_v2.profiler.record import own_cost
+from mindtorch_v2.profiler.record import core, own_cost, python_core
+from mindtorch_v2.profiler.record.recorder import Config, Recorder
 
 FLAGS: tuple[dict[str, bool], ...] = (
     {},
@@ -95,3 +97,33 @@ def test_nothing_is_measured_while_others_see_ops_or_change_them() -> None:
     with profile(), profile(record_shapes=True) as inner:
         work()
     assert inner.overhead() is None
+
+
+def test_what_the_core_measured_in_the_program_replaces_what_it_measured_before() -> None:
+    before = own_cost.OwnCost(300.0, 900.0, 200.0, 100.0, 400.0, 120.0)
+    samples = {"op": np.array([150, 250]), "range": np.array([500]), "call": np.array([50, 90])}
+    assert before.in_program(samples, 0.0) == (400.0, 1000.0, 220.0, 200.0, 500.0, 140.0)
+    # operators have no Python function in between
+    assert before.in_program(samples, 1.0).op_ns == 200.0
+    assert before.in_program({}, 0.0) == before
+
+
+def test_samples_during_which_another_program_ran_do_not_count() -> None:
+    before = own_cost.OwnCost(300.0, 0.0, 0.0, 100.0)
+    assert before.in_program({"op": np.array([200, 3_000_000])}, 0.0).op_ns == 400.0
+
+
+@pytest.mark.skipif(core.core is python_core, reason="the Python core does not measure itself")
+def test_the_compiled_core_measures_some_of_the_events() -> None:
+    recorder = Recorder(Config(with_stack=True))
+    recorder.start()
+    for _ in range(200):
+        work()
+    recorder.stop()
+    samples = recorder.core.cost_samples()
+    n_events, n_calls = recorder.core.n_rows(), recorder.core.n_calls()
+    recorder.release()
+    assert {kind: len(ns) > 0 for kind, ns in samples.items()} == {"op": True, "range": True, "call": True}
+    assert len(samples["op"]) + len(samples["range"]) < n_events / 10
+    assert len(samples["call"]) < n_calls / 5
+    assert all((ns >= 0).all() for ns in samples.values())

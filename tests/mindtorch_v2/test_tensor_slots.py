@@ -1,4 +1,4 @@
-"""The internal fields of tensors: outside of `__dict__`, the same defaults from both allocators; views; operators."""
+"""The internal fields of tensors, outside of `__dict__`: defaults of both allocators; views; operators."""
 
 from __future__ import annotations
 

@@ -37,3 +37,17 @@ def test_tensorboard_files_can_be_read_back(tmp_path: Path) -> None:
         (4, "note/text_summary"),
         (5, "weights"),
     ]
+
+
+def test_precision_recall_and_hyperparameters_are_written(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="runs with the extra `tensorboard`")
+    from mindtorch_v2.utils.tensorboard import SummaryWriter, summary
+
+    curve = summary.pr_curve("c", torch.tensor([1, 0, 1]), torch.tensor([0.9, 0.2, 0.4]), 3).value[0].tensor
+    # at thresholds 0, 0.5 and 1: true positives, false positives, true negatives, false negatives
+    assert list(curve.float_val)[:12] == [2, 1, 0, 1, 0, 0, 0, 1, 1, 0, 1, 2]
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_hparams({"lr": 0.1, "name": "x"}, {"accuracy": 0.5}, run_name="run")
+    assert list((tmp_path / "run").iterdir())
+    with pytest.raises(ValueError, match="value should be one of int"):
+        summary.hparams({"lr": [1]}, {})

@@ -37,6 +37,7 @@ class Logs:
         # rows of its log of calls had before: those of calls that had not returned, which are kept.
         self.dropped: dict[Key, int] = {}
         self.kept_calls: dict[int, IntArray] = {}
+        self.is_read = False  # whether blocks were taken off by `read`
 
     def __iter__(self) -> Iterator[tuple[Key, IntArray]]:
         return ((key, block) for key, parts in self.blocks.items() for block in parts)
@@ -72,6 +73,21 @@ class Logs:
     def threads(self, kind: str) -> list[int]:
         """The threads that have a log of this kind."""
         return [thread for one, thread in self.blocks if one == kind]
+
+    def size(self, kind: str, thread: int) -> int:
+        """How many integers one log has."""
+        return sum(block.size for block in self.blocks.get((kind, thread), ()))
+
+    def read(self, kind: str, thread: int, keep: bool) -> Iterator[IntArray]:
+        """The blocks of one log in order. keep: False to take each off the log, so that it is freed when the next one is asked for."""
+        parts = self.blocks.get((kind, thread), [])
+        if keep:
+            yield from parts
+            return
+        self.is_read = self.is_read or bool(parts)
+        parts.reverse()
+        while parts:
+            yield parts.pop()
 
     def joined(self, kind: str, thread: int = OF_ALL, width: int | None = None) -> IntArray:
         """One log as an array of rows. The blocks are replaced by it one by one: rows exist twice only in part."""

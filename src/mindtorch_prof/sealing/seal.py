@@ -18,30 +18,42 @@ from .raw import RANGES, VARIANTS, RawRecording
 from .tensor_columns import tensor_columns
 from .thread_lives import ThreadLives
 
+_SEALING_BYTES = 128  # that sealing takes per event, at most, besides the logs
 
-def seal(recording: RawRecording) -> Trace:
-    """The Trace of a recording."""
-    rows, thread, native_ids, tensors = _rows(recording)
-    column = {name: rows[:, place] for place, name in enumerate(recording.columns)}
-    events = _events(recording, rows[:, 0])
-    none = np.full(len(rows), -1, np.int32)
-    described_inputs = column["inputs"].astype(np.int32) if "inputs" in column else none
-    inputs, input_table = _inputs(recording, events, rows, thread, described_inputs)
-    frames, stacks, stack, n_calls = _python_calls(recording, column, rows, thread, events)
+
+def seal(recording: RawRecording, *, keep_logs: bool = True) -> Trace:
+    """The Trace of a recording. keep_logs: False where its rows are not needed any more: blocks are freed as they are read, so that the
+    recording takes little more memory meanwhile than before or after. Where memory does not suffice, that shows before the first is."""
+    logs = recording.logs
+    if not keep_logs and not logs.threads("calls") and not logs.threads("memory"):
+        n_events = logs.count("rows", len(recording.columns))
+        np.empty(n_events * _SEALING_BYTES, np.uint8)  # raises MemoryError; nothing is written to it
+    else:
+        keep_logs = True  # what calls and memory will take is not known
+    rows = _rows(recording, keep_logs)
+    column, thread = rows.column, rows.thread
+    start, end = column["start"], column["end"]
+    events = _events(recording, column.pop("key"))
+    none = np.full(len(start), -1, np.int32)
+    described_inputs = column.pop("inputs", none)
+    inputs, input_table = _inputs(recording, events, end, thread, described_inputs)
+    frames, stacks, stack, n_calls = _python_calls(recording, column, thread, events)
     memory = _memory(recording)
     lives = ThreadLives(recording.logs.joined("takeovers"))
+    sequence = column.pop("sequence")
+    sequence[~events.sequenced] = -1
     return Trace(
         names=events.names,
         overloads=events.overloads,
         name=events.name,
-        start_ns=rows[:, 1],
-        end_ns=rows[:, 2],
-        thread=lives.numbers(thread, rows[:, 1]),
+        start_ns=start,
+        end_ns=end,
+        thread=lives.numbers(thread, start),
         kind=events.kind,
         scope=events.scope,
-        sequence=np.where(events.sequenced, rows[:, 3], -1),
+        sequence=sequence,
         # by the time of the backward event: when the forward op ran is not recorded with it
-        forward_thread=lives.numbers(events.forward_thread, rows[:, 1]),
+        forward_thread=lives.numbers(events.forward_thread, start),
         inputs=inputs,
         flops=_flops(recording, described_inputs),
         stack=none if stack is None else stack,
@@ -49,28 +61,35 @@ def seal(recording: RawRecording) -> Trace:
         input_table=input_table,
         memory=replace(memory, thread=lives.numbers(memory.thread, memory.time_ns)),
         frames=replace(frames, thread=lives.numbers(frames.thread, frames.start_ns)),
-        tensor_ids=_tensor_ids(recording, column, tensors, memory.address, frames),
+        tensor_ids=_tensor_ids(recording, column, rows.tensors, memory.address, frames),
         health=recording.health,
         origin_ns=recording.origin_ns,
         window_ns=recording.window_ns,
         settings=replace(
             recording.settings,
-            threads=_threads(recording, lives.native_ids(native_ids)),
-            event_cost_ns=_event_cost_ns(recording, rows[:, 0], n_calls),
+            threads=_threads(recording, lives.native_ids(rows.native_ids)),
+            event_cost_ns=_event_cost_ns(recording, len(start), events.n_ranges, n_calls),
         ),
     )
 
 
 def note_callers(recording: RawRecording) -> None:
     """Let the rules for inputs see which ops called which, without building a Trace."""
-    rows, thread, _, _ = _rows(recording)
-    inputs = rows[:, recording.columns.index("inputs")].astype(np.int32)
-    _inputs(recording, _events(recording, rows[:, 0]), rows, thread, inputs)
+    rows = _rows(recording, keep_logs=True)
+    column = rows.column
+    _inputs(recording, _events(recording, column["key"]), column["end"], rows.thread, column["inputs"])
 
 
-def _rows(recording: RawRecording) -> tuple[IntArray, IntArray, dict[int, int], IntArray]:
-    """The rows of all threads by (thread, start), parents first; the thread of each; the native ids of threads; and the log of tensors
-    that the rows refer to."""
+class Rows(NamedTuple):
+    """The rows of all threads by (thread, start), parents first, as columns."""
+
+    column: dict[str, IntArray]
+    thread: IntArray
+    native_ids: dict[int, int]
+    tensors: IntArray  # the log of tensors that the rows refer to
+
+
+def _rows(recording: RawRecording, keep_logs: bool) -> Rows:
     logs, columns = recording.logs, recording.columns
     first = {recording.main_thread: 0}
     native_ids = dict(sorted(logs.natives.items(), key=lambda item: first.get(item[0], 1)))
@@ -78,27 +97,58 @@ def _rows(recording: RawRecording) -> tuple[IntArray, IntArray, dict[int, int], 
     # one log of tensors for all threads, or one for each
     is_shared = logs.threads("tensors") == [OF_ALL]
     tensors, n_tensors = [logs.joined("tensors", OF_ALL)], 0
-    parts: list[tuple[int, IntArray]] = []
+    parts: dict[int, dict[str, IntArray]] = {}
     for thread in native_ids:
-        part = logs.joined("rows", thread, len(columns))
+        part = _columns(recording, thread, keep_logs)
         log = OF_ALL if is_shared else thread
-        if "tensors" in columns and len(part) and (not is_shared or logs.dropped):
-            part = part.copy()
-            place = logs.tensor_places(log, part[:, -1])
-            part[:, -1] = np.where(place >= 0, place + n_tensors, -1)
-        if "calls" in columns and ("calls", thread) in logs.dropped and len(part):
-            part = part.copy()
-            at = columns.index("calls")
-            part[:, at] = logs.call_places(thread, part[:, at])
+        if "tensors" in columns and (not is_shared or logs.dropped):
+            place = logs.tensor_places(log, part["tensors"])
+            part["tensors"] = np.where(place >= 0, place + n_tensors, -1)
+        if "calls" in columns and ("calls", thread) in logs.dropped:
+            part["calls"] = logs.call_places(thread, part["calls"])
         if not is_shared:
             tensors.append(logs.joined("tensors", thread))
             n_tensors += len(tensors[-1])
-        parts.append((thread, part))
-    rows = np.concatenate([array for _, array in parts])
-    thread_of = np.concatenate([np.full(len(array), identity, np.int64) for identity, array in parts])
-    # the events of a thread are in the order of their ends: of two that start at the same time, the later one is the outer
-    order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread_of))
-    return rows[order], thread_of[order], native_ids, np.concatenate(tensors)
+        order = _by_start(part["start"])
+        for name in columns:  # one at a time: both orders of all columns would be too much
+            part[name] = part[name][order]
+        parts[thread] = part
+    in_order = sorted(parts)
+    thread_of = _joined([np.full(len(parts[each]["start"]), each, np.int64) for each in in_order])
+    column = {name: _joined([parts[each].pop(name) for each in in_order]) for name in columns}
+    return Rows(column, thread_of, native_ids, _joined(tensors))
+
+
+def _columns(recording: RawRecording, thread: int, keep_logs: bool) -> dict[str, IntArray]:
+    """The rows of a thread as columns, in the order in which they were recorded. Keys are small numbers, ops first."""
+    logs, width = recording.logs, len(recording.columns)
+    n_rows, n_ops = logs.size("rows", thread) // width, recording.n_ops
+    column: dict[str, IntArray] = {
+        name: np.empty(n_rows, np.int32 if name in ("key", "inputs") else np.int64)
+        for name in recording.columns
+    }
+    at = 0
+    for block in logs.read("rows", thread, keep_logs):
+        rows = block.reshape(-1, width)
+        for place, name in enumerate(recording.columns):
+            values = rows[:, place]
+            if name == "key":
+                values = np.where(values < RANGES, values, values - (RANGES - n_ops))
+            column[name][at : at + len(rows)] = values
+        at += len(rows)
+    return column
+
+
+def _by_start(start: IntArray) -> IntArray:
+    """The rows of a thread in the order of their starts. They are in the order of their ends: of two that start at the same time, the
+    later one is the outer, and comes first."""
+    order = np.argsort(start[::-1], kind="stable")
+    return np.subtract(len(start) - 1, order, out=order)
+
+
+def _joined(parts: list[IntArray]) -> IntArray:
+    parts = [part for part in parts if len(part)] or parts[:1]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 class EventColumns(NamedTuple):
@@ -111,12 +161,12 @@ class EventColumns(NamedTuple):
     scope: IntArray
     forward_thread: IntArray
     sequenced: np.ndarray  # whether a sequence number is shown
+    n_ranges: int
 
 
-def _events(recording: RawRecording, keys: IntArray) -> EventColumns:
-    # keys as small numbers, ops first: they can be counted instead of sorted
+def _events(recording: RawRecording, small_key: IntArray) -> EventColumns:
+    """small_key: ops first, so that they can be counted instead of sorted."""
     ops = recording.n_ops
-    small_key = np.where(keys < RANGES, keys, keys - (RANGES - ops))
     counts = np.bincount(small_key, minlength=ops)
     table: dict[tuple[str, str], int] = {}
     ids, kinds, scopes, forwards = (np.zeros(len(counts), np.int64) for _ in range(4))
@@ -129,11 +179,12 @@ def _events(recording: RawRecording, keys: IntArray) -> EventColumns:
     return EventColumns(
         tuple([text for text, _ in table]),
         tuple([overload for _, overload in table]),
-        ids[small_key].astype(np.int32),
-        kinds[small_key].astype(np.int8),
-        scopes[small_key].astype(np.int8),
+        ids.astype(np.int32)[small_key],
+        kinds.astype(np.int8)[small_key],
+        scopes.astype(np.int8)[small_key],
         forwards[small_key],
         sequenced[small_key],
+        int(counts[ops:].sum()),
     )
 
 
@@ -141,13 +192,13 @@ def _events(recording: RawRecording, keys: IntArray) -> EventColumns:
 
 
 def _inputs(
-    recording: RawRecording, events: EventColumns, rows: IntArray, thread: IntArray, inputs: IntArray
+    recording: RawRecording, events: EventColumns, end: IntArray, thread: IntArray, inputs: IntArray
 ) -> tuple[IntArray, tuple[Inputs, ...]]:
     """By event its inputs, as an index of the table, and the table."""
     rules = recording.input_rules
     if rules is None:
         return inputs, tuple(recording.inputs)
-    inputs = inputs_by_caller(events.names, events.name, events.kind, thread, rows[:, 2], inputs, rules)
+    inputs = inputs_by_caller(events.names, events.name, events.kind, thread, end, inputs, rules)
     base = len(recording.inputs)
     inputs = np.where(inputs >= VARIANTS, inputs - np.int32(VARIANTS - base), inputs)
     return inputs, (*recording.inputs, *rules.variants())
@@ -166,7 +217,6 @@ def _flops(recording: RawRecording, inputs: IntArray) -> IntArray:
 def _python_calls(
     recording: RawRecording,
     column: dict[str, IntArray],
-    rows: IntArray,
     thread: IntArray,
     events: EventColumns,
 ) -> tuple[Frames, tuple[tuple[str, ...], ...], IntArray | None, int]:
@@ -175,7 +225,7 @@ def _python_calls(
         return Frames.none(), (), None, 0
     logs = recording.logs
     calls = Calls(recording.functions, {each: logs.joined("calls", each) for each in logs.threads("calls")})
-    frames = calls.frames(EventSpans(events.kind, thread, rows[:, 1], rows[:, 2]))
+    frames = calls.frames(EventSpans(events.kind, thread, column["start"], column["end"]))
     frames = with_collections(frames, logs.joined("collections"))
     if not recording.settings.with_stack:
         return frames, (), None, len(calls.rows.start)
@@ -208,13 +258,13 @@ def _tensor_ids(
 # ---------------------------------------------------------------------------------------------------- settings
 
 
-def _event_cost_ns(recording: RawRecording, keys: IntArray, n_calls: int) -> float | None:
+def _event_cost_ns(recording: RawRecording, n_events: int, n_ranges: int, n_calls: int) -> float | None:
     """What recording an event added to the program, on average; None: not known. n_calls: how many Python calls were traced."""
-    cost, n_ranges = recording.cost, int(np.count_nonzero(keys >= RANGES))
-    if cost is None or not len(keys):
+    cost = recording.cost
+    if cost is None or not n_events:
         return None
-    added = (len(keys) - n_ranges) * cost.op_ns + n_ranges * cost.range_ns + n_calls * cost.call_ns
-    return float(added + cost.setup_ns) / len(keys)
+    added = (n_events - n_ranges) * cost.op_ns + n_ranges * cost.range_ns + n_calls * cost.call_ns
+    return float(added + cost.setup_ns) / n_events
 
 
 def _threads(recording: RawRecording, native_ids: dict[int, int]) -> dict[int, tuple[int, str]]:

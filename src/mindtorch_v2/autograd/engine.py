@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from functools import partial
+from functools import cache, partial
 from sys import getrefcount
 from typing import Any
 
 from .. import _dispatch, _dtype
 from .._dispatch import call_user
-from .._graph import AccumulateGrad, Node, Switches, grad_state
+from .._graph import WITHOUT_SEQUENCE, AccumulateGrad, Node, Switches, grad_state
 from .._tensor import Tensor
 
 _run_numbers = itertools.count()
@@ -142,13 +142,8 @@ def run(
             if ranges is None:
                 _evaluate(node, keep_graph, create_graph, captures, needed, dependencies, buffers, heap)
                 continue
-            token = ranges.enter(
-                "autograd::engine::evaluate_function: " + node.name(),
-                0,
-                node._recorded_sequence(),
-                node.forward_thread,
-                (),
-            )
+            sequence = node.seq if node.seq < WITHOUT_SEQUENCE else -1
+            token = ranges.enter(_evaluation(node.name()), 0, sequence, node.forward_thread, ())
             try:
                 _evaluate(node, keep_graph, create_graph, captures, needed, dependencies, buffers, heap)
             finally:
@@ -159,6 +154,12 @@ def run(
         state.enabled, state.run, state.node = before
 
 
+@cache
+def _evaluation(node: str) -> str:
+    """The name of the range around a node: the same object each time, which the recorder recognises."""
+    return f"autograd::engine::evaluate_function: {node}"
+
+
 def _seed(buffers: dict, roots: list[tuple[Node, int, Tensor]]) -> None:
     """Put the gradients of the roots into their buffers: where there are several, this is a node of its own, as in torch."""
     ranges, tokens = _dispatch.ranges, []
@@ -166,7 +167,7 @@ def _seed(buffers: dict, roots: list[tuple[Node, int, Tensor]]) -> None:
         number, grad_state.seq = grad_state.seq, grad_state.seq + 1
         if ranges is not None:
             root = "torch::autograd::GraphRoot"
-            for name, scope in ((f"autograd::engine::evaluate_function: {root}", 0), (root, 1)):
+            for name, scope in ((_evaluation(root), 0), (root, 1)):
                 tokens.append(ranges.enter(name, scope, number, roots[0][0].forward_thread, ()))
     for node, output, gradient in roots:
         _add_to(buffers, node, output, gradient, True)
@@ -311,8 +312,10 @@ def _apply_node(node: Node, buffer: list) -> tuple:
     """Compute the gradients of a node. Complex gradients of real tensors become real here, as part of the node."""
     ranges, apply, token = _dispatch.ranges, node.apply, None
     if ranges is not None:
-        sequence = node._recorded_sequence()
-        token = ranges.enter(node.name(), 1, sequence, node.forward_thread, _recorded_inputs(buffer))
+        sequence = node.seq if node.seq < WITHOUT_SEQUENCE else -1
+        inputs = _recorded_inputs(buffer) if sparse_seen else tuple(buffer)
+        token = ranges.enter(node.name(), 1, sequence, node.forward_thread, inputs)
+        del inputs
         if node.is_users and _dispatch.calls is not None:
             apply = partial(call_user, apply)
     try:
@@ -413,11 +416,11 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
     if variable._hooks:
         buffer[0] = run_tensor_hooks(variable._hooks, buffer[0])
     ranges = _dispatch.ranges
-    token = (
-        None
-        if ranges is None
-        else ranges.enter(node.name(), 1, -1, node.forward_thread, _recorded_inputs(buffer))
-    )
+    token = None
+    if ranges is not None:
+        inputs = _recorded_inputs(buffer) if sparse_seen else tuple(buffer)
+        token = ranges.enter(node.name(), 1, -1, node.forward_thread, inputs)
+        del inputs
     try:
         is_unshared = getrefcount(buffer[0]) == _SOLE_REFERENCE
         gradient = buffer[0]
@@ -451,9 +454,7 @@ sparse_seen = False  # whether sparse gradients may exist; set by the module tha
 
 
 def _recorded_inputs(buffer: Any) -> tuple:
-    """Gradients as a profiler records them: sparse ones by their size."""
-    if not sparse_seen:
-        return tuple(buffer)
+    """Gradients, some of which may be sparse, as a profiler records them: those by their size."""
     from .._sparse import sized_like
 
     return tuple([sized_like(g) if g is not None and g.is_sparse else g for g in buffer])

@@ -240,7 +240,7 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 def fork(func: Callable, *args: Any, **kwargs: Any) -> Future:
     """Run `func` immediately; returns a complete future with its result."""
-    future = Future()
+    future: Future = Future()
     future.set_result(func(*args, **kwargs))
     return future
 

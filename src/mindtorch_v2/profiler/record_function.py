@@ -43,9 +43,10 @@ class record_function:
         self.record: Any = None  # None: not entered, or left
 
     def __enter__(self) -> record_function:
-        ranges, name, args = _dispatch.ranges, self.name, self.args
-        if name.__class__ is not str or (args is not None and args.__class__ is not str):
+        name, args = self.name, self.args
+        if args is not None or name.__class__ is not str:
             name = self._checked()
+        ranges = _dispatch.ranges
         if ranges is None:
             self.record = _NOT_RECORDED
             return self
@@ -56,9 +57,11 @@ class record_function:
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         record = self.record
+        if record is _NOT_RECORDED:
+            return
         if record is None:
             raise AssertionError("Expected record to be set")
-        if record is not _NOT_RECORDED and self.run_callbacks_on_exit:
+        if self.run_callbacks_on_exit:
             self._ranges.exit(record)
             self.record = None
 

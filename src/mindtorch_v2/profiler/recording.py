@@ -225,6 +225,8 @@ class profile(EventAnswers):
         try:
             results = self._results
         except MemoryError:
+            if recorder.logs.is_read:
+                raise
             # the rows are still there, in the blocks in which they were recorded: they are written as they are
             folder = rescue(recorder)
             warnings.warn(
@@ -374,7 +376,8 @@ def stopped(recorder: Recorder, ended_by: str = FINISHED, goes_on: bool = False)
     def results() -> Results:
         logs = logs_of()  # may drop events, and change what is known of them
         settings = replace(recording.settings, allocated_before=recorder.allocated_before)
-        return _numbered(seal(replace(recording, logs=logs, settings=settings, health=health_of(recorder))))
+        whole = replace(recording, logs=logs, settings=settings, health=health_of(recorder))
+        return _numbered(seal(whole, keep_logs=goes_on or keeper is not None))
 
     return results
 

@@ -86,7 +86,6 @@ def tensorboard() -> dict[str, Any]:
             writer.add_scalar("loss", torch.tensor(0.5), 1)
             writer.add_histogram("weights", torch.linspace(-1, 1, 9), 1)
             writer.add_pr_curve("curve", torch.tensor([1, 0, 1]), torch.tensor([0.9, 0.2, 0.4]), 1)
-            writer.add_embedding(torch.eye(3), metadata=["a", "b", "c"], tag="points")
             writer.add_hparams({"lr": 0.1, "name": "x"}, {"accuracy": 0.5}, run_name="run")
         events = EventAccumulator(folder)
         events.Reload()

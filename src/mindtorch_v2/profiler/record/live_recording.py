@@ -113,7 +113,7 @@ def memory_of_modules(functions: Functions) -> tuple[tuple[int, int, bool], ...]
 
 def cost_of(recorder: Recorder) -> RecordingCost | None:
     """What recording adds to the program; None: not known."""
-    cost = recorder.own_cost
+    cost = recorder.cost_in_program()
     return None if cost is None else RecordingCost(cost.op_ns, cost.range_ns, cost.call_ns, recorder.setup_ns)
 
 

@@ -19,6 +19,7 @@ from mindtorch_prof.sealing.raw import RANGES
 from ... import _dispatch
 from ... import _recording_hooks as hooks
 from ..._graph import grad_state
+from ..._tensor_slots import recorded_operators
 from . import core
 from .caller_inputs import LiveInputs
 from .functions import Functions, append_numbered
@@ -106,6 +107,8 @@ class Recorder:
         self.suspended_ns = 0  # how long inner recordings have suspended this one
         self.allocated_before = 0  # bytes that earlier recordings saw allocated and that are alive
         self.own_cost: Any = None  # an `own_cost.OwnCost`; None: not known
+        self.final_cost: Any = None  # what `cost_in_program` gives after `release`
+        self.operators_before = 0  # recorded calls of operators in this process before the start
         self.setup_ns = 0  # spent on what is done once per input
 
     # ------------------------------------------------------------------------------------------------ start and stop
@@ -116,6 +119,7 @@ class Recorder:
         if not self.begun_ns:
             self.origin_ns = time.time_ns() - now
             self.begun_ns = now
+            self.operators_before = recorded_operators()
             if self.wanted.memory:
                 self.allocated_before = int(core.alive()[:, 2].sum())
         try:
@@ -186,6 +190,14 @@ class Recorder:
         self.unfinished += self.core.end_ranges(self.ended_ns)
         self._switch_off(self.ended_ns)
 
+    def cost_in_program(self) -> Any:
+        """`own_cost` from what the core has measured until now."""
+        if self.own_cost is None or self.core is None:
+            return self.final_cost
+        n_operators = recorded_operators() - self.operators_before
+        share = min(n_operators / max(self.core.n_rows(), 1), 1.0)
+        return self.own_cost.in_program(self.core.cost_samples(), share)
+
     def hand_over(self) -> Logs:
         """What was recorded since the last time. Threads may go on recording."""
         blocks, natives = self.core.take()
@@ -204,6 +216,7 @@ class Recorder:
 
     def release(self) -> None:
         """Free the rows, after the last `seal`: core and recorder refer to each other, and the garbage collector may come late."""
+        self.final_cost = self.cost_in_program()
         self.core = None
 
     # ------------------------------------------------------------------------------------------------ Python calls

@@ -12,7 +12,7 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto  # type: 
 
 import mindtorch_v2 as torch
 
-__all__ = ["histogram", "image", "make_np", "scalar", "text"]
+__all__ = ["histogram", "hparams", "image", "make_np", "pr_curve", "scalar", "text"]
 
 
 def make_np(x: Any) -> np.ndarray[Any, Any]:
@@ -137,3 +137,83 @@ def text(tag: str, text: str) -> Summary:
     shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
     content = TensorProto(dtype="DT_STRING", string_val=[text.encode("utf_8")], tensor_shape=shape)
     return Summary(value=[Summary.Value(tag=tag + "/text_summary", metadata=metadata, tensor=content)])
+
+
+def pr_curve(
+    tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None
+) -> Summary:
+    """The record of precision and recall at each threshold: counts of true and false positives and negatives, precision, recall."""
+    from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData  # type: ignore[import-not-found,unused-ignore]
+
+    num_thresholds = min(num_thresholds, 127)  # more would not fit the plugin's field
+    true, scores = make_np(labels).reshape(-1), make_np(predictions).reshape(-1)
+    weight = np.ones(scores.shape) if weights is None else np.broadcast_to(make_np(weights), scores.shape)
+    buckets = np.int32(np.floor(scores * (num_thresholds - 1)))
+    positive = true.astype(float)
+
+    def at_least(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        counts, _ = np.histogram(buckets, num_thresholds, (0, num_thresholds - 1), weights=values)
+        return np.cumsum(counts[::-1])[::-1]
+
+    tp, fp = at_least(positive * weight), at_least((1.0 - positive) * weight)
+    tn, fn = fp[0] - fp, tp[0] - tp
+    smallest = 1e-7
+    curve = np.stack((tp, fp, tn, fn, tp / np.maximum(smallest, tp + fp), tp / np.maximum(smallest, tp + fn)))
+    data = PrCurvePluginData(version=0, num_thresholds=num_thresholds).SerializeToString()
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="pr_curves", content=data))
+    shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=n) for n in curve.shape])
+    content = TensorProto(dtype="DT_FLOAT", float_val=curve.reshape(-1).tolist(), tensor_shape=shape)
+    return Summary(value=[Summary.Value(tag=tag, metadata=metadata, tensor=content)])
+
+
+def hparams(
+    hparam_dict: dict[str, Any],
+    metric_dict: dict[str, Any],
+    hparam_domain_discrete: dict[str, list[Any]] | None = None,
+) -> tuple[Summary, Summary, Summary]:
+    """The records of an experiment, of the start of a run with its hyperparameters, and of its end."""
+    from google.protobuf import struct_pb2
+    from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2  # type: ignore[import-not-found,unused-ignore]
+
+    if not isinstance(hparam_dict, dict) or not isinstance(metric_dict, dict):
+        raise TypeError("parameter: hparam_dict and metric_dict should be dictionaries, nothing logged.")
+    domains = hparam_domain_discrete or {}
+    start, infos = plugin_data_pb2.SessionStartInfo(), []
+    for name, raw in hparam_dict.items():
+        if raw is None:
+            continue
+        value = make_np(raw)[0] if isinstance(raw, torch.Tensor) else raw
+        if isinstance(value, (int, float, np.number)):  # a bool too, as in torch
+            kind, setting = "DATA_TYPE_FLOAT64", {"number_value": float(value)}
+        elif isinstance(value, str):
+            kind, setting = "DATA_TYPE_STRING", {"string_value": value}
+        else:
+            raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
+        start.hparams[name].CopyFrom(struct_pb2.Value(**setting))
+        info = api_pb2.HParamInfo(name=name, type=api_pb2.DataType.Value(kind))
+        if name in domains:
+            info.domain_discrete.CopyFrom(
+                struct_pb2.ListValue(
+                    values=[struct_pb2.Value(**{next(iter(setting)): option}) for option in domains[name]]
+                )
+            )
+        infos.append(info)
+    metrics = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=tag)) for tag in metric_dict]
+
+    def record(tag: str, **content: Any) -> Summary:
+        data = plugin_data_pb2.HParamsPluginData(
+            version=metadata.PLUGIN_DATA_VERSION, **content
+        ).SerializeToString()
+        plugin = SummaryMetadata.PluginData(plugin_name=metadata.PLUGIN_NAME, content=data)
+        return Summary(value=[Summary.Value(tag=tag, metadata=SummaryMetadata(plugin_data=plugin))])
+
+    return (
+        record(
+            metadata.EXPERIMENT_TAG, experiment=api_pb2.Experiment(hparam_infos=infos, metric_infos=metrics)
+        ),
+        record(metadata.SESSION_START_INFO_TAG, session_start_info=start),
+        record(
+            metadata.SESSION_END_INFO_TAG,
+            session_end_info=plugin_data_pb2.SessionEndInfo(status=api_pb2.Status.Value("STATUS_SUCCESS")),
+        ),
+    )

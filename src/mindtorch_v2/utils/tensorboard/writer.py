@@ -165,8 +165,39 @@ class SummaryWriter:
         """Write a text; TensorBoard renders it as Markdown."""
         self._get_file_writer().add_summary(summary.text(tag, text_string), global_step, walltime)
 
+    def add_pr_curve(
+        self,
+        tag: str,
+        labels: Any,
+        predictions: Any,
+        global_step: int | None = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Write precision and recall at each threshold, of true labels (0 or 1) and predicted probabilities."""
+        value = summary.pr_curve(tag, labels, predictions, num_thresholds, weights)
+        self._get_file_writer().add_summary(value, global_step, walltime)
+
+    def add_hparams(
+        self,
+        hparam_dict: dict[str, Any],
+        metric_dict: dict[str, Any],
+        hparam_domain_discrete: dict[str, list[Any]] | None = None,
+        run_name: str | None = None,
+        global_step: int | None = None,
+    ) -> None:
+        """Write the hyperparameters of a run and its metrics, to a folder of its own."""
+        records = summary.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
+        folder = os.path.join(self._get_file_writer().get_logdir(), run_name or str(time.time()))
+        with SummaryWriter(folder) as writer:
+            for record in records:
+                writer._get_file_writer().add_summary(record)
+            for name, value in metric_dict.items():
+                writer.add_scalar(name, value, global_step)
+
     def __getattr__(self, name: str) -> Any:
-        kinds = "scalar, scalars, histogram, image, images and text"
+        kinds = "scalar, scalars, histogram, image, images, text, pr_curve and hparams"
         hint = f"; this library writes {kinds}" if name.startswith("add_") else ""
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
