@@ -27,7 +27,8 @@ COMMANDS = (
 
 
 def slice_of(name: str, category: str, start: float, length: float, **args: Any) -> dict[str, Any]:
-    return {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": length, "args": args}  # fmt: skip
+    place = {"pid": 1, "tid": 1, "ts": start, "dur": length}
+    return {"ph": "X", "cat": category, "name": name, **place, "args": args}
 
 
 EVENTS = [
