@@ -270,7 +270,7 @@ _SPILLED_AFTER = 2.5  # seconds after which an op has to be on disk, with room f
 
 
 def spills(random_: random.Random, folder: Path) -> int:
-    """A process that is killed or ended while it spills: what was done some time before is in its folder, and no op twice."""
+    """A process that is ended while it spills: what was done some time before is in its folder, once."""
     spilled, done = folder / "spilled", folder / "done"
     flags = [name for name, wanted in options(random_).items() if wanted]
     program = [sys.executable, "-c", _SPILLS, str(spilled), str(done), *flags]
@@ -289,7 +289,7 @@ def spills(random_: random.Random, folder: Path) -> int:
     trace = load(spilled).as_recorded().trace
     is_add = np.array([name == "aten::add" for name in trace.names] or [False])[trace.name]
     count = int(is_add.sum())
-    # after other signals everything is there: a number is written after its op, and the last op has perhaps none
+    # after other signals everything is there; the last op has perhaps not been counted
     least = before if ending == signal.SIGKILL else after
     assert least <= count <= after + 1, (ending, before, count, after)
     assert (np.diff(trace.start_ns[is_add]) > 0).all(), "an op is there twice"
