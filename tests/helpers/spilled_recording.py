@@ -13,7 +13,7 @@ from mindtorch_prof.trace import OP
 
 
 def spill(parent: Path, n_events: int) -> str:
-    """Write a recording of ops one after the other, which was never stopped, to a spill folder in `parent`; its path."""
+    """Spill a recording of some ops, which was never stopped, to a folder in `parent`; its path."""
     facts = {
         "version": 1,
         "period_s": 0.25,

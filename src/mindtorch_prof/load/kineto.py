@@ -13,7 +13,7 @@ import numpy as np
 
 from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
-from ..json_types import JSONObject, JSONScalar, JSONValue
+from ..json_types import DEEPEST, JSONObject, JSONScalar, JSONValue, nests_too_deep
 from ..settings import EVENT_COST, Settings
 from ..trace import (
     ANNOTATION,
@@ -88,9 +88,13 @@ class _Builder:
     """The steps from collected columns to a Trace; each needs those before it."""
 
     def __init__(self, top: JSONObject, collector: Collector, source: str) -> None:
-        self.top, self.collected, self.source = top, collector, source
+        deep = {key for key, value in top.items() if nests_too_deep(value)}
+        self.top = {key: value for key, value in top.items() if key not in deep}
+        self.collected, self.source = collector, source
         self.repaired = Counter(collector.repaired)
         self.dropped = Counter(collector.dropped)
+        if deep:
+            self.dropped[f"metadata that nests deeper than {DEEPEST} levels"] = len(deep)
         self.notes: list[str] = []
         # names of other types than text become texts
         self.texts = ["" if name is None else str(name) for name in collector.names]

@@ -1,4 +1,4 @@
-"""Calls nested thousands of levels deep: what a command holds grows with the levels, not with their square."""
+"""Calls nested thousands of levels deep: memory grows with the levels, not with their square."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def nested(path: Path, levels: int) -> str:
 
 
 @pytest.mark.parametrize(
-    "command", ("tree --depth 0 --python --min 0 --top 0", "report -o {}/out", "summary")
+    "command", ["tree --depth 0 --python --min 0 --top 0", "report -o {}/out", "summary"]
 )
 def test_memory_grows_with_the_levels_and_not_with_their_square(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
