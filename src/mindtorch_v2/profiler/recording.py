@@ -242,6 +242,10 @@ class profile(EventAnswers):
                     self._show(_torch_view(recorded))
         return self._sealed
 
+    @_results.setter
+    def _results(self, results: Results | None) -> None:
+        self._unsealed, self._recorded, self._sealed = None, None, results
+
     def _recorded_trace(self) -> Trace | None:
         """The sealed recording until its torch view is built; None before the end and after that."""
         with _sealing:
@@ -257,10 +261,6 @@ class profile(EventAnswers):
             if self._recorded is None:
                 raise
             return Results(_numbered(self._recorded))  # no torch view, which takes more
-
-    @_results.setter
-    def _results(self, results: Results | None) -> None:
-        self._unsealed, self._recorded, self._sealed = None, None, results
 
     def _show(self, trace: Trace) -> None:
         """Answer from this trace from now on."""
