@@ -55,7 +55,7 @@ def gpt() -> Callable[[], None]:
 
 
 def convolutions() -> Callable[[], None]:
-    """A training step of a small convolutional network. Like `views`, it was not used to adjust the estimate."""
+    """A training step of a small convolutional network; not used to adjust the estimate, nor is `views`."""
     layers = [nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)]
     layers += [
         nn.Conv2d(8, 16, 3, padding=1),
@@ -124,8 +124,8 @@ def compare(run: Callable[[], None], options: dict[str, bool], rounds: int) -> C
 
     On a busy machine most runs are slowed down by other programs: of both kinds the fast ones of a round
     count, the lower decile, and of the rounds the median, as the speed of the machine drifts. What a
-    recording does once, for inputs and functions that are new, is in its first run, which does not count; in the
-    estimate it is one of many.
+    recording does once, for inputs and functions that are new, is in its first run, which does not count; in
+    the estimate it is one of many.
     """
     for _ in range(2):  # generates the code of ops
         with profile(**options):
