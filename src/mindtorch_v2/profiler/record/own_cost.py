@@ -24,7 +24,6 @@ from ..._overrides import process_state
 from .recorder import Config, Recorder
 
 _TURNS, _RUNS = 9, 6  # a program runs so often recorded and so often not, by turns
-_QUANTILE = 0.25  # of the turns: on a busy machine some are slow as a whole
 _INTERRUPTED_NS = 20_000  # a sample of so much holds something else: another program had the processor
 
 
@@ -164,7 +163,7 @@ def _added(program: Callable[[], object], config: Config, evicted: int) -> _Adde
     recorder.release()
     n_ranges = int(np.count_nonzero(keys >= RANGES))
     n_runs = _TURNS * _RUNS
-    added = max(float(np.quantile(recorded_ns, _QUANTILE) - np.quantile(plain_ns, _QUANTILE)), 0.0)
+    added = max(float(np.median(recorded_ns) - np.median(plain_ns)), 0.0)
     return _Added((len(keys) - n_ranges) / n_runs, n_ranges / n_runs, n_calls / n_runs, added, samples)
 
 
