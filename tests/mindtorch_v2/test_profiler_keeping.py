@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from trace_equality import events_of, parts_of
 import mindtorch_prof
 import mindtorch_v2 as torch
 from mindtorch_prof.load.spill import read_spill, spill_folders
+from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_prof.trace import Trace
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile, record_function, schedule
@@ -375,8 +377,11 @@ def test_too_little_memory_to_seal_writes_the_recording_as_it_is(
         raise MemoryError
 
     monkeypatch.setattr(recording, "seal", fail)
-    with pytest.warns(UserWarning, match="not enough memory"), profile(**EVERYTHING) as prof:
+    with profile(**EVERYTHING) as prof:
         work("train")
+    for _ in range(2):  # it is written once
+        with pytest.raises(MemoryError, match="not enough memory to build the profile; it was written to"):
+            prof.key_averages()
     (folder,) = spill_folders(tmp_path / "mindtorch_profiles")
     monkeypatch.setattr(recording, "seal", seal)
     assert events_of(read_spill(folder)) == events_of(
@@ -393,10 +398,69 @@ def test_rows_are_freed_while_they_are_read_only_where_memory_suffices(
     monkeypatch.setattr(recording.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
     with monkeypatch.context() as limited:
         limited.setattr(seal, "_SEALING_BYTES", 1 << 50)
-        with pytest.warns(UserWarning, match="not enough memory"), profile(record_shapes=True) as prof:
+        with profile(record_shapes=True) as prof:
             work("train")
+        with pytest.raises(MemoryError, match="it was written to"):
+            prof.events()
     (folder,) = spill_folders(tmp_path / "mindtorch_profiles")
     assert events_of(read_spill(folder)) == events_of(prof.profiler._results.trace)
+
+
+@pytest.mark.parametrize("acc_events", [False, True])
+def test_too_little_memory_for_the_torch_view_leaves_what_was_recorded(
+    acc_events: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mindtorch_v2.profiler import recording
+
+    def fail(trace: Trace) -> Trace:
+        raise MemoryError
+
+    with profile(record_shapes=True, acc_events=acc_events) as prof:
+        work("train")
+    with monkeypatch.context() as limited:
+        limited.setattr(recording, "torch_view", fail)
+        for ask in (prof.key_averages, prof.events, lambda: prof.export_chrome_trace("x.json")):
+            with pytest.raises(MemoryError, match=r"what ran is there: as_recorded\(\)"):
+                ask()
+        ran = prof.as_recorded()
+        ran.export_chrome_trace(tmp_path / "trace.json")
+    whole = prof.profiler._results.trace  # there is memory now
+    assert whole.n_synthetic > 0
+    assert events_of(ran.trace) == events_of(as_recorded(whole))
+    assert (
+        len(mindtorch_prof.load(tmp_path / "trace.json").trace) == len(ran.trace) == ran.overhead().n_events
+    )
+
+
+def test_too_little_memory_for_averages_leaves_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mindtorch_prof.torch_api import results
+
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise MemoryError
+
+    with profile(record_shapes=True) as prof:
+        work("train")
+    with monkeypatch.context() as limited:
+        limited.setattr(results.Results, "key_averages", fail)
+        with pytest.raises(MemoryError):
+            prof.key_averages()
+        prof.save(tmp_path / "saved.mtprof")
+    assert len(mindtorch_prof.load(tmp_path / "saved.mtprof").trace) == len(prof.profiler._results.trace)
+
+
+def test_nothing_is_sealed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mindtorch_v2.profiler import recording
+
+    seal, sealed = recording.seal, []
+    monkeypatch.setattr(recording, "seal", lambda *a, **options: sealed.append(a) or seal(*a, **options))
+    with profile() as prof:
+        work("train")
+    assert not sealed
+    with ThreadPoolExecutor(4) as threads:
+        tables = list(threads.map(lambda _: prof.key_averages().table(), range(8)))
+    assert len(sealed) == len(set(tables)) == 1
 
 
 # --------------------------------------------------------------------------------- the newest, and snapshots
