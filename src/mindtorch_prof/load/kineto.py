@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..arrays import Array, BoolArray, IntArray
+from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
 from ..json_types import JSONObject, JSONScalar, JSONValue
 from ..settings import EVENT_COST, Settings
@@ -198,13 +198,15 @@ class _Builder:
             used[table["thread"]] = True
         identities = np.zeros(len(keys), np.int64)
         key_of: dict[int, ThreadKey] = {}  # by identity
+        identity_of: dict[ThreadKey, int] = {}  # the first one of each key
         self.threads: dict[int, ThreadKey] = {}  # by identity
         for place, (pid, tid) in enumerate(keys):
             identity = _thread_number(tid)
             key = _plain_key(pid), identity if identity is not None else tid
             if identity is None or key_of.get(identity, key) != key or not 0 <= identity < 2**62:
-                identity = next((n for n, other in key_of.items() if other == key), None) or 2**62 + place
+                identity = identity_of.get(key) or 2**62 + place
             key_of[identity] = key
+            identity_of.setdefault(key, identity)
             identities[place] = identity
             if used[place]:
                 self.threads.setdefault(identity, (pid, tid))
@@ -461,8 +463,7 @@ def _kinds(kind: IntArray, name: IntArray, names: list[str]) -> tuple[IntArray, 
 def _running_totals(nbytes: IntArray, device: IntArray) -> IntArray:
     """Running sums of bytes, for each device by itself."""
     total = np.zeros(len(nbytes), np.int64)
-    for number in np.unique(device).tolist():
-        rows = device == number
+    for _, rows in rows_by(device):
         total[rows] = np.cumsum(nbytes[rows])
     return total
 
