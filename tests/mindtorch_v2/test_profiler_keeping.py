@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -151,6 +152,24 @@ def test_all_threads_are_there_each_event_once(each_core: Any, often: None, tmp_
     assert names(read).count("aten::add") == 16 * 200
     assert events_of(read) == events_of(prof.profiler._results.trace)
     assert not [n for n in read.frames.names if "keeping.py" in n and n in names(read)]
+
+
+def test_64_threads_of_1000_ops_are_counted_exactly(often: None, tmp_path: Path) -> None:
+    def ops() -> None:
+        x = torch.ones(2)
+        for _ in range(1000):
+            x + 1
+
+    config = _ExperimentalConfig(profile_all_threads=True)
+    with profile(experimental_config=config, spill_dir=tmp_path):
+        threads = [threading.Thread(target=ops) for _ in range(64)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    read = spilled(tmp_path)
+    adds = np.array([name == "aten::add" for name in read.names])[read.name]
+    assert np.unique(read.thread[adds], return_counts=True)[1].tolist() == [1000] * 64
 
 
 def test_coroutines_and_generators_keep_their_ranges(often: None, tmp_path: Path) -> None:
@@ -290,6 +309,66 @@ def test_a_forked_process_neither_duplicates_nor_corrupts(ended: dict[str, tuple
     assert names(loaded.trace).count("aten::add") == 200
     assert loaded.health
     assert code == 0
+
+
+_PROCESSES = """
+import multiprocessing, sys
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile
+from mindtorch_v2.utils.data import DataLoader, Dataset
+
+class Numbers(Dataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, place):
+        return torch.full((2,), float(place)) * 2  # an op of a worker process
+
+def work(n):
+    x = torch.ones(2)
+    for _ in range(n):
+        x + 1
+
+def record(n):
+    with profile(spill_dir=sys.argv[1] + "/spawn"):
+        work(n)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    with profile(spill_dir=sys.argv[1] + "/spawn"):
+        processes = [context.Process(target=target, args=(n,)) for target, n in ((record, 30), (work, 70))]
+        for process in processes:
+            process.start()
+        work(10)
+        for process in processes:
+            process.join()
+            assert process.exitcode == 0
+    with profile(spill_dir=sys.argv[1] + "/loader"):
+        for batch in DataLoader(Numbers(), batch_size=4, num_workers=2):
+            batch + 1
+"""
+
+
+@pytest.fixture(scope="module")
+def with_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The spill folders of a program that starts processes while it records."""
+    folder = tmp_path_factory.mktemp("processes")
+    (folder / "program.py").write_text(_PROCESSES)
+    command = [sys.executable, os.fspath(folder / "program.py"), os.fspath(folder)]
+    subprocess.run(command, check=True, timeout=100)
+    return folder
+
+
+def test_a_spawned_process_that_records_has_a_folder_with_its_own_events(with_processes: Path) -> None:
+    recordings = [read_spill(recording) for recording in spill_folders(with_processes / "spawn")]
+    assert [names(recording).count("aten::add") for recording in recordings] == [10, 30]
+    assert not [note for recording in recordings for note in recording.health.notes]
+
+
+def test_workers_of_a_data_loader_leave_the_recording_of_their_parent_alone(with_processes: Path) -> None:
+    recording = spilled(with_processes / "loader")
+    assert names(recording).count("aten::add") == 10
+    assert "aten::mul" not in names(recording)
+    assert not recording.health.notes
 
 
 def test_a_recording_that_is_under_way_can_be_opened(tmp_path: Path) -> None:
