@@ -291,6 +291,21 @@ def test_names_of_spread_tensors_are_importable_and_refuse() -> None:
             refused(x)
 
 
+def test_a_model_is_not_of_the_sharded_class_wherever_a_package_imports_it_from() -> None:
+    from mindtorch_v2.distributed import fsdp
+    from mindtorch_v2.distributed.fsdp.api import ShardingStrategy
+    from mindtorch_v2.distributed.fsdp.fully_sharded_data_parallel import (
+        FullyShardedDataParallel,
+        StateDictType,
+    )
+
+    assert FullyShardedDataParallel is fsdp.FullyShardedDataParallel
+    assert (ShardingStrategy, StateDictType) == (fsdp.ShardingStrategy, fsdp.StateDictType)
+    assert not isinstance(torch.nn.Linear(1, 1), FullyShardedDataParallel)
+    with pytest.raises(NotImplementedError, match="DistributedDataParallel"):
+        FullyShardedDataParallel(torch.nn.Linear(1, 1))
+
+
 def test_placements_are_values() -> None:
     from mindtorch_v2.distributed.tensor import Partial, Placement, Replicate, Shard
     from mindtorch_v2.distributed.tensor.placement_types import _StridedShard

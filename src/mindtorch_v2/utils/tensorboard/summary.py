@@ -184,12 +184,12 @@ def hparams(
             continue
         value = make_np(raw)[0] if isinstance(raw, torch.Tensor) else raw
         if isinstance(value, (int, float, np.number)):  # a bool too, as in torch
-            kind, setting = "DATA_TYPE_FLOAT64", {"number_value": float(value)}
+            kind, setting = "DATA_TYPE_FLOAT64", struct_pb2.Value(number_value=float(value))
         elif isinstance(value, str):
-            kind, setting = "DATA_TYPE_STRING", {"string_value": value}
+            kind, setting = "DATA_TYPE_STRING", struct_pb2.Value(string_value=value)
         else:
             raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
-        start.hparams[name].CopyFrom(struct_pb2.Value(**setting))
+        start.hparams[name].CopyFrom(setting)
         info = api_pb2.HParamInfo(name=name, type=api_pb2.DataType.Value(kind))
         if name in domains:
             info.domain_discrete.CopyFrom(
