@@ -10,6 +10,10 @@ import numpy as np
 __all__ = ["dtype", "finfo", "iinfo", "layout", "memory_format"]
 
 
+def _without_tensors(d: dtype) -> NotImplementedError:
+    return NotImplementedError(f"{d!r}: this library has the name of this dtype, but no tensors of it")
+
+
 class dtype:
     """A tensor element type, such as `torch.float32`."""
 
@@ -39,9 +43,7 @@ class dtype:
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute == "_np":
-            raise NotImplementedError(
-                f"{self!r}: this library has the name of this dtype, but no tensors of it"
-            )
+            raise _without_tensors(self)
         raise AttributeError(f"'torch.dtype' object has no attribute '{attribute}'")
 
     def __repr__(self) -> str:
@@ -273,6 +275,9 @@ def _promote_integers(a: dtype, b: dtype) -> dtype:
 def _promote(a: dtype, b: dtype) -> dtype:
     if a is b:
         return a
+    for d in (a, b):
+        if d in WITHOUT_TENSORS:
+            raise _without_tensors(d)
     if a in FLOAT8 or b in FLOAT8:
         raise RuntimeError(
             f"Promotion for Float8 Types is not supported, attempted to promote {a._abbr} and {b._abbr}"

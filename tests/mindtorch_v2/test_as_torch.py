@@ -103,9 +103,15 @@ def test_it_refuses_when_real_torch_is_already_imported(run_python: Any, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "name", ["torch._prims", "torch._prims.executor", "torch.nn.nothing", "torchvision_of_nobody"]
+    ("name", "missing"),  # the error names the first package that is missing, as for any other import
+    [
+        ("torch._prims", "torch._prims"),
+        ("torch._prims.executor", "torch._prims"),
+        ("torch.nn.nothing", "torch.nn.nothing"),
+        ("torchvision_of_nobody", "torchvision_of_nobody"),
+    ],
 )
-def test_modules_this_package_does_not_have_are_not_found(run_python: Any, name: str) -> None:
+def test_modules_this_package_does_not_have_are_not_found(run_python: Any, name: str, missing: str) -> None:
     run_python(
         f"""
         import mindtorch_v2
@@ -113,7 +119,7 @@ def test_modules_this_package_does_not_have_are_not_found(run_python: Any, name:
         try:
             import {name}
         except ModuleNotFoundError as error:
-            assert error.name == {name!r}, error.name
+            assert error.name == {missing!r}, error.name
         else:
             raise AssertionError
         """

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,18 +23,35 @@ def test_work_on_a_gpu_raises() -> None:
         torch.ones(1).cuda()
 
 
-@pytest.mark.parametrize("name", ["export", "ao", "quantization", "package", "monitor"])
+@pytest.mark.parametrize("name", ["export", "package", "monitor"])
 def test_a_namespace_that_is_left_out_is_absent(name: str) -> None:
     with pytest.raises(AttributeError, match=name):
         getattr(torch, name)
 
 
+@pytest.mark.parametrize("name", ["convert", "fuse_modules", "get_default_qconfig", "prepare", "prepare_qat"])
+def test_quantizing_a_model_raises(name: str) -> None:
+    assert getattr(torch.quantization, name) is getattr(torch.ao.quantization, name)
+    with pytest.raises(NotImplementedError, match=f"{name}: this library has no quantized tensors"):
+        getattr(torch.ao.quantization, name)(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("name", ["float4_e2m1fn_x2", "complex32", "bits8", "int1", "uint7", "qint8"])
 @pytest.mark.parametrize(
-    "name", ["float8_e4m3fn", "float4_e2m1fn_x2", "complex32", "bits8", "int1", "uint7", "qint8"]
+    "use",
+    [
+        lambda dtype: torch.empty(2, dtype=dtype),
+        lambda dtype: torch.tensor([1.0], dtype=dtype),
+        lambda dtype: torch.ones(2).to(dtype),
+        lambda dtype: torch.ones(2, dtype=torch.uint8).view(dtype),
+        lambda dtype: torch.empty(2, dtype=dtype, device="meta"),
+        lambda dtype: torch.promote_types(dtype, torch.float32),
+    ],
+    ids=["empty", "tensor", "to", "view", "meta", "promote"],
 )
-def test_a_dtype_that_is_left_out_is_absent(name: str) -> None:
-    with pytest.raises(AttributeError, match=name):
-        getattr(torch, name)
+def test_a_dtype_without_tensors_refuses_their_creation(use: Callable[[Any], Any], name: str) -> None:
+    with pytest.raises(NotImplementedError, match=f"torch.{name}: .* no tensors of it"):
+        use(getattr(torch, name))
 
 
 # ------------------------------------------------------------------------------------------------ different

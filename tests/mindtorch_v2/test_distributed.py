@@ -108,11 +108,18 @@ def test_what_is_not_part_of_the_library_says_so_when_it_is_used() -> None:
 
 def test_gradients_flow_through_collectives() -> None:
     from mindtorch_v2.distributed import nn
+    from mindtorch_v2.distributed._functional_collectives import all_to_all_single_autograd
 
     torch.distributed.init_process_group(store=torch.distributed.HashStore(), rank=0, world_size=1)
     try:
         x = torch.ones(2, requires_grad=True)
         (nn.all_reduce(x) * 3 + nn.all_gather(x)[0] * 2 + nn.broadcast(x, 0)).sum().backward()
         assert x.grad.tolist() == [6.0, 6.0]
+        group = torch.distributed.group.WORLD
+        exchanged = all_to_all_single_autograd(x, [2], [2], group) + all_to_all_single_autograd(
+            x, None, None, group
+        )
+        (gradient,) = torch.autograd.grad(exchanged.sum(), x)
+        assert (exchanged.tolist(), gradient.tolist()) == ([2.0, 2.0], [2.0, 2.0])
     finally:
         torch.distributed.destroy_process_group()

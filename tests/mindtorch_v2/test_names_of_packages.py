@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import pickle
 import subprocess
 import sys
 from collections import OrderedDict, defaultdict, deque
@@ -274,11 +275,72 @@ def test_small_functions_of_packages_give_what_torch_gives() -> None:
 def test_names_of_spread_tensors_are_importable_and_refuse() -> None:
     from mindtorch_v2.distributed._composable.fsdp import fully_shard
     from mindtorch_v2.distributed._functional_collectives import wait_tensor
+    from mindtorch_v2.distributed.checkpoint.hf_storage import (
+        HuggingFaceStorageReader,
+        HuggingFaceStorageWriter,
+    )
+    from mindtorch_v2.distributed.tensor import DTensor, distribute_module, distribute_tensor
     from mindtorch_v2.distributed.tensor._utils import compute_local_shape_and_global_offset
-    from mindtorch_v2.distributed.tensor.placement_types import Shard, _StridedShard
 
     x = torch.ones(1)
     assert wait_tensor(x) is x
-    for refused in (fully_shard, compute_local_shape_and_global_offset, Shard, _StridedShard):
+    storage = (HuggingFaceStorageReader, HuggingFaceStorageWriter)
+    spread = (DTensor, distribute_module, distribute_tensor)
+    for refused in (fully_shard, compute_local_shape_and_global_offset, *storage, *spread):
         with pytest.raises((NotImplementedError, RuntimeError)):
             refused(x)
+
+
+def test_a_model_is_not_of_the_sharded_class_wherever_a_package_imports_it_from() -> None:
+    from mindtorch_v2.distributed import fsdp
+    from mindtorch_v2.distributed.fsdp.api import ShardingStrategy
+    from mindtorch_v2.distributed.fsdp.fully_sharded_data_parallel import (
+        FullyShardedDataParallel,
+        StateDictType,
+    )
+
+    assert FullyShardedDataParallel is fsdp.FullyShardedDataParallel
+    assert (ShardingStrategy, StateDictType) == (fsdp.ShardingStrategy, fsdp.StateDictType)
+    assert not isinstance(torch.nn.Linear(1, 1), FullyShardedDataParallel)
+    with pytest.raises(NotImplementedError, match="DistributedDataParallel"):
+        FullyShardedDataParallel(torch.nn.Linear(1, 1))
+
+
+def test_placements_are_values() -> None:
+    from mindtorch_v2.distributed.tensor import Partial, Placement, Replicate, Shard
+    from mindtorch_v2.distributed.tensor.placement_types import _StridedShard
+
+    texts = {
+        ("Replicate()", "R"): Replicate,
+        ("Shard(dim=-1)", "S(-1)"): lambda: Shard(-1),
+        ("Shard(dim=2)", "S(2)"): lambda: Shard(dim=2),
+        ("Partial(sum)", "P(sum)"): Partial,
+        ("Partial(avg)", "P(avg)"): lambda: Partial("avg"),
+        ("_StridedShard(dim=2, sf=3)", "_S(2, 3)"): lambda: _StridedShard(2, split_factor=3),
+    }
+    for (representation, text), create in texts.items():
+        placement = create()
+        assert isinstance(placement, Placement)
+        assert (repr(placement), str(placement)) == (representation, text)
+        assert {placement} == {create()} == {pickle.loads(pickle.dumps(placement))}
+    assert len({create() for create in texts.values()}) == len(texts)
+    with pytest.raises(AttributeError):
+        Shard(0).dim = 1
+    for create_wrong in (lambda: Shard("0"), lambda: Shard(1.5), lambda: Partial(3)):
+        with pytest.raises(TypeError):
+            create_wrong()
+
+
+def test_placements_say_what_they_are() -> None:
+    from mindtorch_v2.distributed.tensor import Partial, Replicate, Shard
+    from mindtorch_v2.distributed.tensor.placement_types import _StridedShard
+
+    placements = (Replicate(), Shard(1), Partial("max"), _StridedShard(1, split_factor=2))
+    assert [p.is_replicate() for p in placements] == [True, False, False, False]
+    assert [p.is_shard() for p in placements] == [False, True, False, False]
+    assert [p.is_partial() for p in placements] == [False, False, True, False]
+    assert [Shard(1).is_shard(dim) for dim in (0, 1)] == [False, True]
+    assert [Partial("max").is_partial(op) for op in ("sum", "max")] == [False, True]
+    sizes = [Shard.local_shard_size_and_offset(10, 4, rank) for rank in range(4)]
+    assert sizes == [(3, 0), (3, 3), (3, 6), (1, 9)]
+    assert Shard.local_shard_size_and_offset(3, 4, 3) == (0, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,7 @@ def main(names: list[str]) -> None:
             print(f"{name}: {done.stderr.strip().splitlines()[-1:]}")
         else:
             (HERE / "facts" / f"{name}.json").write_text(
-                result.removeprefix("RESULT ") + "\n", encoding="utf-8"
+                json.dumps(json.loads(result.removeprefix("RESULT ")), indent=0) + "\n", encoding="utf-8"
             )
 
 

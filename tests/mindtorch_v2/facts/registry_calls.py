@@ -41,6 +41,7 @@ ROWS = (
     "torch.ones(1, 3, 3).baddbmm_(x.reshape(1, 3, 4), x.reshape(1, 4, 3))",
     "torch.arctan2(x, 2.0)",
     "x.arctan2_(2.0)",
+    "torch.ops.aten._pin_memory(x)",
     "x.clip_(0.2, 0.4)",
     "torch.nn.functional.celu_(x)",
     "torch.lu_solve(torch.ones(4, 1), *torch.linalg.lu_factor(torch.ones(4, 4) + torch.eye(4)))",

@@ -1,4 +1,4 @@
-"""torch.distributed.tensor: names only. This library has no tensors that are spread over processes."""
+"""torch.distributed.tensor: placements as plain values. This library has no tensors that are spread over processes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from typing import Any
 
 from .._refused import refused_class, refused_function
 from ..device_mesh import DeviceMesh, init_device_mesh
+from .placement_types import Partial, Placement, Replicate, Shard
 
 _REASON = "tensors cannot be spread over processes; use the collectives of torch.distributed"
 
 DTensor: Any = refused_class("tensor", "DTensor", _REASON)
-Placement: Any = refused_class("tensor", "Placement", _REASON)
-Shard: Any = refused_class("tensor", "Shard", _REASON)
-Replicate: Any = refused_class("tensor", "Replicate", _REASON)
-Partial: Any = refused_class("tensor", "Partial", _REASON)
 distribute_tensor = refused_function("tensor", "distribute_tensor", _REASON)
 distribute_module = refused_function("tensor", "distribute_module", _REASON)
 

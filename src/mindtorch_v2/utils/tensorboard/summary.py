@@ -183,19 +183,18 @@ def hparams(
         if raw is None:
             continue
         value = make_np(raw)[0] if isinstance(raw, torch.Tensor) else raw
+        setting: float | str
         if isinstance(value, (int, float, np.number)):  # a bool too, as in torch
-            kind, setting = "DATA_TYPE_FLOAT64", {"number_value": float(value)}
+            kind, field, setting = "DATA_TYPE_FLOAT64", "number_value", float(value)
         elif isinstance(value, str):
-            kind, setting = "DATA_TYPE_STRING", {"string_value": value}
+            kind, field, setting = "DATA_TYPE_STRING", "string_value", value
         else:
             raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
-        start.hparams[name].CopyFrom(struct_pb2.Value(**setting))
+        start.hparams[name].CopyFrom(struct_pb2.Value(**{field: setting}))
         info = api_pb2.HParamInfo(name=name, type=api_pb2.DataType.Value(kind))
         if name in domains:
             info.domain_discrete.CopyFrom(
-                struct_pb2.ListValue(
-                    values=[struct_pb2.Value(**{next(iter(setting)): option}) for option in domains[name]]
-                )
+                struct_pb2.ListValue(values=[struct_pb2.Value(**{field: option}) for option in domains[name]])
             )
         infos.append(info)
     metrics = [api_pb2.MetricInfo(name=api_pb2.MetricName(tag=tag)) for tag in metric_dict]
