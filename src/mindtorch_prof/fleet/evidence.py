@@ -28,7 +28,7 @@ _SPIKE_NS = 50_000.0
 _MANY_RANKS = 6  # from here on, one other rank may be as slow
 MIN_STEPS = 4  # of a rank test
 # Few steps, by their number: how many times the largest range of a rank's values its values must lie above those of the others, where a
-# rank test cannot be significant. So chosen that noise alone accuses a rank in about 1 % of jobs at most (at most 1.2 % for every kind of
+# rank test cannot be significant. So chosen that noise alone accuses a rank in about 1 % of jobs at most (at most 1.4 % for every kind of
 # noise, 2 to 8 ranks and 2 to 8 steps in benchmarks/false_accusations.py).
 _APART = {2: 16.0, 3: 2.5, 4: 1.0, 5: 0.6, 6: 0.4}
 _APART_OF_OPS = 5.0  # times that, where there are many columns, of ops: some lie far apart by chance
