@@ -54,6 +54,34 @@ def gpt() -> Callable[[], None]:
     return training(model, torch.optim.Adam(model.parameters(), lr=1e-3), tokens, tokens.flatten())
 
 
+def convolutions() -> Callable[[], None]:
+    """A training step of a small convolutional network; not used to adjust the estimate, nor is `views`."""
+    layers = [nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)]
+    layers += [
+        nn.Conv2d(8, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(16, 10),
+    ]
+    model = nn.Sequential(*layers)
+    images, labels = torch.rand(4, 3, 16, 16), torch.randint(10, (4,))
+    return training(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), images, labels)
+
+
+def views() -> Callable[[], None]:
+    """Views, indexing and writing to parts of a tensor: nearly no arithmetic."""
+    x, rows = torch.rand(32, 8, 4), torch.tensor([3, 1, 2])
+
+    def run() -> None:
+        for n in range(32):
+            x[n].t().reshape(-1)[2:9].unsqueeze(0).expand(3, 7)
+            x.transpose(0, 1)[..., 1].narrow(1, n // 2, 4).contiguous()
+            x[rows, n % 8] = x[n, :3]
+
+    return run
+
+
 class Block(nn.Module):
     """Attention and two layers."""
 
@@ -85,6 +113,8 @@ class Comparison(NamedTuple):
 
     alone: float
     added: float
+    least: float  # the quartiles of what was added: between them are half of the rounds
+    most: float
     events: float
     estimate: float
 
@@ -92,28 +122,30 @@ class Comparison(NamedTuple):
 def compare(run: Callable[[], None], options: dict[str, bool], rounds: int) -> Comparison:
     """Run a program without a profile and with one, by turns of some runs each.
 
-    On a busy machine most runs are slowed down by other programs: of both kinds the fast ones count, the
-    lower decile. What a recording does once, for inputs and functions that are new, is in its first run,
-    which does not count; in the estimate it is one of many.
+    On a busy machine most runs are slowed down by other programs: of both kinds the fast ones of a round
+    count, the lower decile, and of the rounds the median, as the speed of the machine drifts. What a
+    recording does once, for inputs and functions that are new, is in its first run, which does not count; in
+    the estimate it is one of many.
     """
     for _ in range(2):  # generates the code of ops
         with profile(**options):
             run()
-    alone, recorded, estimates, events = [], [], [], 0
+    alone, added, estimates, events = [], [], [], 0
     for _ in range(rounds):
         run()
-        alone += [timed(run) for _ in range(RUNS)]
+        alone.append(np.quantile([timed(run) for _ in range(RUNS)], 0.1))
         prof = profile(**options)
         prof.start()
         run()
-        recorded += [timed(run) for _ in range(RUNS)]
+        added.append(np.quantile([timed(run) for _ in range(RUNS)], 0.1) - alone[-1])
         prof.stop()
         overhead = prof.overhead()
         assert overhead is not None
         estimates.append(overhead.total_ns / (RUNS + 1))
         events = overhead.n_events
-    fast, fast_recorded = np.quantile(alone, 0.1), np.quantile(recorded, 0.1)
-    return Comparison(fast, fast_recorded - fast, events / (RUNS + 1), float(np.median(estimates)) / 1e6)
+    least, middle, most = np.quantile(added, (0.25, 0.5, 0.75))
+    estimate = float(np.median(estimates)) / 1e6
+    return Comparison(float(np.median(alone)), middle, least, most, events / (RUNS + 1), estimate)
 
 
 def timed(run: Callable[[], None]) -> float:
@@ -130,16 +162,28 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    head = ("program", "mode", "ms", "added ms", "by the clock", "events", "us/event", "estimated", "error")
-    print("{:10} {:15} {:>8} {:>9} {:>13} {:>7} {:>9} {:>10} {:>6}".format(*head))
-    for make in (small_ops, mlp, gpt):
+    print(f"load {os.getloadavg()[0]:.1f}")
+    head = (
+        "program",
+        "mode",
+        "ms",
+        "added",
+        "half of the rounds",
+        "events",
+        "us/event",
+        "estimated",
+        "error",
+    )
+    print("{:12} {:15} {:>7} {:>7} {:>18} {:>7} {:>9} {:>10} {:>6}".format(*head))
+    for make in (small_ops, mlp, gpt, convolutions, views):
         run = make()
         for mode in options.modes or MODES:
-            alone, added, events, estimate = compare(run, MODES[mode], options.rounds)
-            per_event = estimate * 1000 / events
+            alone, added, least, most, events, estimate = compare(run, MODES[mode], options.rounds)
+            between = f"{least / alone:.1%} to {most / alone:.1%}"
             print(
-                f"{make.__name__:10} {mode:15} {alone:8.2f} {added:9.2f} {added / alone:13.1%} "
-                f"{events:7,.0f} {per_event:9.2f} {estimate / alone:10.1%} {estimate / added - 1:+6.0%}",
+                f"{make.__name__:12} {mode:15} {alone:7.2f} {added / alone:7.1%} {between:>18} "
+                f"{events:7,.0f} {estimate * 1000 / events:9.2f} {estimate / alone:10.1%} "
+                f"{estimate / added - 1:+6.0%}",
                 flush=True,
             )
 

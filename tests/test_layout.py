@@ -15,6 +15,8 @@ OF_NO_MODULE = {
     "commands/test_folders.py",  # folders are accepted wherever a trace is
     "load/test_ascend_levels.py",  # captures of all levels, in both forms
     "commands/test_every_format.py",  # every command on a trace of every format
+    "commands/test_deep_nesting.py",  # calls nested thousands of levels deep, in several commands
+    "commands/test_hostile_files.py",  # every command on files that no profiler writes
     "commands/test_hostile_names.py",  # what every command prints of hostile names
     "commands/test_standard_output.py",  # every command that writes a file, to standard output
 }

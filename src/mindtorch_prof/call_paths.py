@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import overload
 
 import numpy as np
@@ -41,6 +41,14 @@ class Paths(Sequence[tuple[str, ...]]):
             path = self._above[path]
         return tuple(calls)
 
+    def contain(self, wanted: Callable[[str], bool]) -> list[bool]:
+        """By path, whether one of its calls is wanted; each name is looked at once, and no path is built."""
+        by_name = [wanted(name) for name in self._names]
+        contain: list[bool] = []
+        for name, above in zip(self._name, self._above):  # callers come first
+            contain.append(by_name[name] or (above >= 0 and contain[above]))
+        return contain
+
     def below(self, index: int, outer: int) -> tuple[list[str], bool]:
         """The calls of a path inside of another path, innermost first, and whether it is inside of that at all; if not, all its calls."""
         calls: list[str] = []
@@ -53,6 +61,13 @@ class Paths(Sequence[tuple[str, ...]]):
 def innermost_frames(stacks: Sequence[tuple[str, ...]], index: int, count: int) -> tuple[str, ...]:
     """The innermost frames of a stack; of `Paths` without building the whole stack."""
     return stacks.first(index, count) if isinstance(stacks, Paths) else tuple(stacks[index][:count])
+
+
+def stacks_with(stacks: Sequence[tuple[str, ...]], wanted: Callable[[str], bool]) -> list[bool]:
+    """By stack, whether one of its frames is wanted."""
+    return (
+        stacks.contain(wanted) if isinstance(stacks, Paths) else [any(map(wanted, each)) for each in stacks]
+    )
 
 
 _DEEP = 1_000  # calls: in deeper stacks a loop over levels costs more than a loop over calls

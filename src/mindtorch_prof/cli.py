@@ -170,6 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
+        print("mindtorch-prof: interrupted", file=sys.stderr)
         return 130
     except Exception:  # a bug must not look like a finding (exit code 1)
         traceback.print_exc()

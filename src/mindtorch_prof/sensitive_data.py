@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from .json_text import safe_ends
-from .json_types import JSONObject, JSONValue
+from .json_types import JSONObject, JSONValue, nests_too_deep
 
 REDACTED = "REDACTED"
 _Replacement: TypeAlias = Callable[[re.Match[str]], str]
@@ -123,9 +123,12 @@ def holds_secret(text: str) -> bool:
 
 
 def without_environment(metadata: Mapping[str, JSONValue]) -> tuple[JSONObject, list[str]]:
-    """Metadata without environments, command lines and secrets; and the paths of the keys that were dropped."""
-    dropped: list[str] = []
-    return _without(metadata, "", dropped), dropped
+    """Metadata without environments, command lines and secrets; and the paths of the keys that were dropped. What nests too deep to be
+    searched is dropped."""
+    dropped = [key for key, value in metadata.items() if nests_too_deep(value)]
+    return _without(
+        {key: value for key, value in metadata.items() if key not in dropped}, "", dropped
+    ), dropped
 
 
 def _without(value: Mapping[str, JSONValue], path: str, dropped: list[str]) -> JSONObject:

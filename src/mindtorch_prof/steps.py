@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .arrays import BoolArray, IntArray
+from .arrays import BoolArray, IntArray, rows_by
 from .trace import Trace
 
 ALL_STEPS = "ProfilerStep*"
@@ -56,11 +56,13 @@ def steps_of(trace: Trace) -> tuple[tuple[int, ...], IntArray, IntArray]:
     step_of_mark = step_of_mark.reshape(-1)
     step = np.full(len(trace), -1, np.int64)
     process = _processes(trace)
-    for pid in np.unique(process[marks]).tolist():
-        chosen = np.flatnonzero(process[marks] == pid)
+    marks_of = dict(rows_by(process[marks]))
+    for pid, rows in rows_by(process):
+        if pid not in marks_of:
+            continue
+        chosen = marks_of[pid]
         chosen = chosen[np.argsort(trace.start_ns[marks[chosen]], kind="stable")]
         begin, until = trace.start_ns[marks[chosen]], trace.end_ns[marks[chosen]]
-        rows = np.flatnonzero(process == pid)
         last_begun = np.searchsorted(begin, trace.start_ns[rows], side="right") - 1
         candidate = np.maximum(last_begun, 0)
         inside = (last_begun >= 0) & (trace.start_ns[rows] <= until[candidate])

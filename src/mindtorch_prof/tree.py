@@ -181,10 +181,16 @@ def thread_slices(thread: IntArray) -> list[tuple[int, int]]:
 
 
 def sum_by(rows: IntArray, values: IntArray, count: int) -> IntArray:
-    """Integer sums by row; exact, since float64 holds all integers below 2**53."""
-    return np.bincount(rows, weights=values, minlength=count).astype(np.int64)
+    """Integer sums by row."""
+    largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+    if largest * len(values) < _EXACT:
+        return np.bincount(rows, weights=values, minlength=count).astype(np.int64)
+    sums = np.zeros(count, np.int64)  # damaged files have sizes that only integers hold
+    np.add.at(sums, rows, values)
+    return sums
 
 
+_EXACT = 2**53  # float64, in which bincount adds, holds all integers below
 _DEEP = 1_000  # levels: in deeper trees a loop over levels costs more than a loop over rows
 
 

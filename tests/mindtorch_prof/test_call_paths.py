@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trace_builder import make_frames
 
 from mindtorch_prof import call_paths
-from mindtorch_prof.call_paths import innermost_frames, paths
+from mindtorch_prof.call_paths import innermost_frames, paths, stacks_with
 
 
 def test_calls_of_the_same_function_by_the_same_callers_share_a_path() -> None:
@@ -48,3 +49,18 @@ def test_the_innermost_frames_are_the_first_of_a_stack_or_path() -> None:
     number, table = paths(make_frames(("main", 0, 9, -1), ("step", 1, 8, 0), ("loss", 2, 7, 1)))
     for stacks, index in ((table, int(number[2])), ([("loss", "step", "main")], 0)):
         assert innermost_frames(stacks, index, 2) == ("loss", "step")
+
+
+def test_a_path_contains_the_calls_around_it() -> None:
+    _, stacks = call_paths.call_paths(
+        ("train", "zero_grad", "fill"), np.array([0, 1, 2, 2]), np.array([-1, 0, 1, 0])
+    )
+    wanted = [" ".join(reversed(stack)) for stack in stacks]
+    contains = dict(zip(wanted, stacks_with(stacks, lambda name: name == "zero_grad")))
+    assert contains == {
+        "train": False,
+        "train zero_grad": True,
+        "train zero_grad fill": True,
+        "train fill": False,
+    }
+    assert stacks_with(list(stacks), lambda name: name == "zero_grad") == list(contains.values())

@@ -11,9 +11,11 @@ import sys
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from trace_equality import events_of, parts_of
 import mindtorch_prof
 import mindtorch_v2 as torch
 from mindtorch_prof.load.spill import read_spill, spill_folders
+from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_prof.trace import Trace
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile, record_function, schedule
@@ -149,6 +152,24 @@ def test_all_threads_are_there_each_event_once(each_core: Any, often: None, tmp_
     assert names(read).count("aten::add") == 16 * 200
     assert events_of(read) == events_of(prof.profiler._results.trace)
     assert not [n for n in read.frames.names if "keeping.py" in n and n in names(read)]
+
+
+def test_64_threads_of_1000_ops_are_counted_exactly(often: None, tmp_path: Path) -> None:
+    def ops() -> None:
+        x = torch.ones(2)
+        for _ in range(1000):
+            x + 1
+
+    config = _ExperimentalConfig(profile_all_threads=True)
+    with profile(experimental_config=config, spill_dir=tmp_path):
+        threads = [threading.Thread(target=ops) for _ in range(64)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    read = spilled(tmp_path)
+    adds = np.array([name == "aten::add" for name in read.names])[read.name]
+    assert np.unique(read.thread[adds], return_counts=True)[1].tolist() == [1000] * 64
 
 
 def test_coroutines_and_generators_keep_their_ranges(often: None, tmp_path: Path) -> None:
@@ -290,6 +311,66 @@ def test_a_forked_process_neither_duplicates_nor_corrupts(ended: dict[str, tuple
     assert code == 0
 
 
+_PROCESSES = """
+import multiprocessing, sys
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile
+from mindtorch_v2.utils.data import DataLoader, Dataset
+
+class Numbers(Dataset):
+    def __len__(self):
+        return 40
+    def __getitem__(self, place):
+        return torch.full((2,), float(place)) * 2  # an op of a worker process
+
+def work(n):
+    x = torch.ones(2)
+    for _ in range(n):
+        x + 1
+
+def record(n):
+    with profile(spill_dir=sys.argv[1] + "/spawn"):
+        work(n)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    with profile(spill_dir=sys.argv[1] + "/spawn"):
+        processes = [context.Process(target=target, args=(n,)) for target, n in ((record, 30), (work, 70))]
+        for process in processes:
+            process.start()
+        work(10)
+        for process in processes:
+            process.join()
+            assert process.exitcode == 0
+    with profile(spill_dir=sys.argv[1] + "/loader"):
+        for batch in DataLoader(Numbers(), batch_size=4, num_workers=2):
+            batch + 1
+"""
+
+
+@pytest.fixture(scope="module")
+def with_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The spill folders of a program that starts processes while it records."""
+    folder = tmp_path_factory.mktemp("processes")
+    (folder / "program.py").write_text(_PROCESSES)
+    command = [sys.executable, os.fspath(folder / "program.py"), os.fspath(folder)]
+    subprocess.run(command, check=True, timeout=100)
+    return folder
+
+
+def test_a_spawned_process_that_records_has_a_folder_with_its_own_events(with_processes: Path) -> None:
+    recordings = [read_spill(recording) for recording in spill_folders(with_processes / "spawn")]
+    assert [names(recording).count("aten::add") for recording in recordings] == [10, 30]
+    assert not [note for recording in recordings for note in recording.health.notes]
+
+
+def test_workers_of_a_data_loader_leave_the_recording_of_their_parent_alone(with_processes: Path) -> None:
+    recording = spilled(with_processes / "loader")
+    assert names(recording).count("aten::add") == 10
+    assert "aten::mul" not in names(recording)
+    assert not recording.health.notes
+
+
 def test_a_recording_that_is_under_way_can_be_opened(tmp_path: Path) -> None:
     with profile(spill_dir=tmp_path) as prof:
         torch.ones(2) + 1
@@ -375,8 +456,11 @@ def test_too_little_memory_to_seal_writes_the_recording_as_it_is(
         raise MemoryError
 
     monkeypatch.setattr(recording, "seal", fail)
-    with pytest.warns(UserWarning, match="not enough memory"), profile(**EVERYTHING) as prof:
+    with profile(**EVERYTHING) as prof:
         work("train")
+    for _ in range(2):  # it is written once
+        with pytest.raises(MemoryError, match="not enough memory to build the profile; it was written to"):
+            prof.key_averages()
     (folder,) = spill_folders(tmp_path / "mindtorch_profiles")
     monkeypatch.setattr(recording, "seal", seal)
     assert events_of(read_spill(folder)) == events_of(
@@ -393,10 +477,69 @@ def test_rows_are_freed_while_they_are_read_only_where_memory_suffices(
     monkeypatch.setattr(recording.tempfile, "gettempdir", lambda: os.fspath(tmp_path))
     with monkeypatch.context() as limited:
         limited.setattr(seal, "_SEALING_BYTES", 1 << 50)
-        with pytest.warns(UserWarning, match="not enough memory"), profile(record_shapes=True) as prof:
+        with profile(record_shapes=True) as prof:
             work("train")
+        with pytest.raises(MemoryError, match="it was written to"):
+            prof.events()
     (folder,) = spill_folders(tmp_path / "mindtorch_profiles")
     assert events_of(read_spill(folder)) == events_of(prof.profiler._results.trace)
+
+
+@pytest.mark.parametrize("acc_events", [False, True])
+def test_too_little_memory_for_the_torch_view_leaves_what_was_recorded(
+    acc_events: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mindtorch_v2.profiler import recording
+
+    def fail(trace: Trace) -> Trace:
+        raise MemoryError
+
+    with profile(record_shapes=True, acc_events=acc_events) as prof:
+        work("train")
+    with monkeypatch.context() as limited:
+        limited.setattr(recording, "torch_view", fail)
+        for ask in (prof.key_averages, prof.events, lambda: prof.export_chrome_trace("x.json")):
+            with pytest.raises(MemoryError, match=r"what ran is there: as_recorded\(\)"):
+                ask()
+        ran = prof.as_recorded()
+        ran.export_chrome_trace(tmp_path / "trace.json")
+    whole = prof.profiler._results.trace  # there is memory now
+    assert whole.n_synthetic > 0
+    assert events_of(ran.trace) == events_of(as_recorded(whole))
+    assert (
+        len(mindtorch_prof.load(tmp_path / "trace.json").trace) == len(ran.trace) == ran.overhead().n_events
+    )
+
+
+def test_too_little_memory_for_averages_leaves_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mindtorch_prof.torch_api import results
+
+    def fail(*arguments: Any, **options: Any) -> Any:
+        raise MemoryError
+
+    with profile(record_shapes=True) as prof:
+        work("train")
+    with monkeypatch.context() as limited:
+        limited.setattr(results.Results, "key_averages", fail)
+        with pytest.raises(MemoryError):
+            prof.key_averages()
+        prof.save(tmp_path / "saved.mtprof")
+    assert len(mindtorch_prof.load(tmp_path / "saved.mtprof").trace) == len(prof.profiler._results.trace)
+
+
+def test_nothing_is_sealed_before_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mindtorch_v2.profiler import recording
+
+    seal, sealed = recording.seal, []
+    monkeypatch.setattr(recording, "seal", lambda *a, **options: sealed.append(a) or seal(*a, **options))
+    with profile() as prof:
+        work("train")
+    assert not sealed
+    with ThreadPoolExecutor(4) as threads:
+        tables = list(threads.map(lambda _: prof.key_averages().table(), range(8)))
+    assert len(sealed) == len(set(tables)) == 1
 
 
 # --------------------------------------------------------------------------------- the newest, and snapshots

@@ -254,6 +254,49 @@ def kills(random_: random.Random, folder: Path) -> int:
     return 1
 
 
+_SPILLS = """
+import os, sys
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile
+x = torch.ones(3)
+flags = {name: True for name in sys.argv[3:]}
+with profile(spill_dir=sys.argv[1], **flags):
+    done = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT)
+    for number in range(1, 10_000_000):
+        x.add(1)
+        os.pwrite(done, b"%12d" % number, 0)
+"""
+_SPILLED_AFTER = 2.5  # seconds after which an op has to be on disk, with room for a loaded machine
+
+
+def spills(random_: random.Random, folder: Path) -> int:
+    """A process that is ended while it spills: what was done some time before is in its folder, once."""
+    spilled, done = folder / "spilled", folder / "done"
+    flags = [name for name, wanted in options(random_).items() if wanted]
+    program = [sys.executable, "-c", _SPILLS, str(spilled), str(done), *flags]
+    process = subprocess.Popen(program, stderr=subprocess.DEVNULL)
+    while not done.exists() or not done.read_bytes():
+        assert process.poll() is None, "the program ended by itself"
+        time.sleep(0.01)
+    time.sleep(0.5 * random_.random())
+    before = int(done.read_bytes())
+    ending = random_.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
+    if ending == signal.SIGKILL:
+        time.sleep(_SPILLED_AFTER)
+    process.send_signal(ending)
+    process.wait()
+    after = int(done.read_bytes())
+    trace = load(spilled).as_recorded().trace
+    is_add = np.array([name == "aten::add" for name in trace.names] or [False])[trace.name]
+    count = int(is_add.sum())
+    # after other signals everything is there; the last op has perhaps not been counted
+    least = before if ending == signal.SIGKILL else after
+    assert least <= count <= after + 1, (ending, before, count, after)
+    assert (np.diff(trace.start_ns[is_add]) > 0).all(), "an op is there twice"
+    assert (trace.end_ns >= trace.start_ns).all()
+    return 1
+
+
 def broken_files(random_: random.Random, folder: Path) -> int:
     """Damaged traces of all formats: every command gives an answer or one sentence."""
     for number in range(5):
@@ -278,6 +321,7 @@ PROGRAMS: dict[str, Program] = {
         forks,
         full_disk,
         kills,
+        spills,
         broken_files,
     )
 }

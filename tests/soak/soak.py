@@ -27,12 +27,13 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parents[1] / "helpers"), str(Path(__file__).parents[1])]
 
 import fuzz_commands
+from damaged_traces import KINDS
 from programs import PROGRAMS
 
 from mindtorch_v2 import _recording_hooks
 
 GROWTH = 64 << 20  # bytes by which the process may grow after the first third of the time
-WARM_RUNS = 2  # of each program: imports, caches and pools of threads are not growth
+WARM_RUNS = 1  # of each program: imports, caches and pools of threads are not growth
 
 
 def resident() -> int:
@@ -66,6 +67,14 @@ def one_run(name: str, seed: str) -> tuple[int, str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def import_commands() -> None:
+    """Run every command once: what they import on first use is not growth."""
+    with tempfile.TemporaryDirectory(prefix="soak_") as folder:
+        path = KINDS["generated"](random.Random(0), fuzz_commands.TRACES, Path(folder))
+        for words in fuzz_commands.COMMANDS.values():
+            fuzz_commands.outcome([word.replace("{}", str(path)) for word in words], folder)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -76,6 +85,8 @@ def main() -> int:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGVTALRM, fuzz_commands._hang)
+    if "broken_files" in options.program:
+        import_commands()
     random_ = random.Random(options.seed)
     problems: list[str] = []
     runs: Counter[str] = Counter()
@@ -84,11 +95,18 @@ def main() -> int:
     first = last = resident()
     files = descriptors()
     alive = threading.active_count()
-    while (passed := time.monotonic() - start) < 60 * options.minutes or not runs:
+    after_baseline = (
+        0  # programs; at least one per kind, so that a short soak on a slow machine checks growth too
+    )
+    while (passed := time.monotonic() - start) < 60 * options.minutes or after_baseline < len(
+        options.program
+    ):
         warm = all(runs[name] >= WARM_RUNS for name in options.program)
         if not warm or passed < 20 * options.minutes:
             gc.collect()
             first, files, alive = resident(), descriptors(), threading.active_count()
+            after_baseline = 0
+        after_baseline += 1
         name = random_.choice(options.program) if warm else min(options.program, key=lambda each: runs[each])
         made, problem = one_run(name, f"{options.seed} {runs.total()}")
         if problem:
@@ -109,6 +127,7 @@ def main() -> int:
     listed = ", ".join(f"{count:,} {name}" for name, count in sorted(runs.items()))
     print(
         f"soak: seed {options.seed}, {time.monotonic() - start:.0f} s, {runs.total():,} programs ({listed}), "
+        f"{after_baseline:,} of them after the baseline, "
         f"{made_in_all:,} recordings, memory {first >> 20} -> {last >> 20} MB, {descriptors()} descriptors, "
         f"{len(problems)} problems"
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from .. import averages as grouping
-from ..arrays import Array, IntArray
+from ..arrays import Array, IntArray, rows_by
 from ..python_rows import with_calls
 from ..trace import Frames
 from .groups import device_times, thread_text
@@ -21,6 +21,7 @@ from .sheet import ColumnValues, Sheet
 if TYPE_CHECKING:
     from ..torch_api.results import Results
 
+INDENTED = 100  # levels that indentation shows
 Calls = Literal["modules", "all", "none"]
 
 
@@ -69,7 +70,7 @@ def call_tree(
     names = [nodes.names[i] for i in order.tolist()]
     level = nodes.depth[order]
     columns: dict[str, ColumnValues] = {
-        "tree": ["  " * int(d) + name for d, name in zip(level.tolist(), names)],
+        "tree": [_indented(name, d) for d, name in zip(level.tolist(), names)],
         "name": names,
         "depth": level,
         "cpu_share": nodes.total_ns[order] / whole if whole else np.zeros(len(order)),
@@ -84,6 +85,13 @@ def call_tree(
         columns["device_time_total"] = nodes.device_ns[order] / 1000
         columns["self_device_time_total"] = nodes.self_device_ns[order] / 1000
     return Sheet(columns, len(order))
+
+
+def _indented(name: str, depth: int) -> str:
+    """A name below its parent. Deeper than people can see the level is a number: spaces would be the square of the levels."""
+    if depth <= INDENTED:
+        return "  " * depth + name
+    return "  " * INDENTED + f"[level {depth + 1:,}] {name}"
 
 
 class _MergedTree:
@@ -108,8 +116,8 @@ class _MergedTree:
         of_thread = np.full(len(trace), -1, np.int64)
         of_thread[rows] = thread.reshape(-1) if several else -1
         above, level = results.shown_parent, results.tree.depth
-        for depth in np.unique(level[rows]).tolist():
-            here = rows[level[rows] == depth]
+        for _, own in rows_by(level[rows]):
+            here = rows[own]
             up = np.where(above[here] >= 0, node_of[np.maximum(above[here], 0)], of_thread[here])
             key = (up + 1) * (len(texts) + 1) + group_of[trace.name[here]]
             known, first, number = np.unique(key, return_index=True, return_inverse=True)

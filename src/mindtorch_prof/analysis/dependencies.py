@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import communication
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, IntArray, rows_by
 from ..trace import (
     DEVICE_COPY,
     DEVICE_KERNEL,
@@ -414,8 +414,9 @@ class _Builder:
         early = np.zeros(len(self.work), bool)
         early[known] = self.time[node[known]] >= self.work_start[known]
         thread = self.trace.thread[row] if len(self.trace) else row
-        for identity in np.unique(thread[early]).tolist():
-            here = np.flatnonzero(early & (thread == identity))
+        early_rows = np.flatnonzero(early)
+        for identity, own in rows_by(thread[early_rows]):
+            here = early_rows[own]
             node[here] = self._last_before(identity, self.work_start[here])
         return node, early & (self.launch_row >= 0)
 
@@ -610,8 +611,8 @@ class _Builder:
         rows = self.host_row[~self.host_is_end]
         backward = rows[(trace.forward_thread[rows] != 0) | np.isin(trace.kind[rows], (NODE, ENGINE))]
         end, waiting = [], []
-        for thread in np.unique(trace.thread[backward]).tolist():
-            own = backward[trace.thread[backward] == thread]
+        for thread, of_thread in rows_by(trace.thread[backward]):
+            own = backward[of_thread]
             forward = trace.forward_thread[own]
             threads, counts = np.unique(forward[forward != 0], return_counts=True)
             caller = int(threads[np.argmax(counts)]) if len(threads) else self.window.thread

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import communication
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, IntArray, rows_by
 from ..steps import step_numbers, step_rows, steps_of
 from ..trace import DEVICE_COPY, KERNEL, NODE, OP, Device, Trace
 from .intervals import union, union_lengths
@@ -289,14 +289,24 @@ def work_classes(device: Device) -> IntArray:
 def launched_before_recording(device: Device) -> BoolArray:
     """Mask of the work that has no launch in the recording and began before the first work of its device that has one."""
     linked = (device.launch >= 0) | (device.op >= 0)
-    before = np.zeros(len(device), bool)
     works = device.works
-    for number in np.unique(device.device[works]).tolist():
-        here = works & (device.device == number)
-        if (here & linked).any():
-            first = device.start_ns[here & linked].min()
-            before |= here & ~linked & (device.start_ns < first)
+    _, place = np.unique(device.device, return_inverse=True)
+    place = place.reshape(-1)
+    first = np.full(int(place.max(initial=-1)) + 1, np.iinfo(np.int64).min)  # nothing began before it
+    known = works & linked
+    first[place[known]] = np.iinfo(np.int64).max
+    np.minimum.at(first, place[known], device.start_ns[known])
+    before: BoolArray = works & ~linked & (device.start_ns < first[place])
     return before
+
+
+def work_by_device(device: Device, numbers: IntArray, which: BoolArray) -> IntArray:
+    """Nanoseconds of some events of each device, added up. numbers: of the devices, in ascending order; others do not count."""
+    rows = np.flatnonzero(which & np.isin(device.device, numbers))
+    place = np.searchsorted(numbers, device.device[rows])
+    total = np.zeros(len(numbers), np.int64)
+    np.add.at(total, place, device.end_ns[rows] - device.start_ns[rows])
+    return total
 
 
 def counted_work(device: Device) -> IntArray:
@@ -392,7 +402,11 @@ def device_breakdown(recording: Recording) -> list[DeviceBreakdown]:
         return []
     before = launched_before_recording(device)
     whole = breakdown_by(place, start, end, classes, len(numbers))
-    duration, without_op = device.end_ns - device.start_ns, work_without_op(trace)
+    work_ns = work_by_device(device, numbers, device.works)
+    without_op_ns = work_by_device(device, numbers, work_without_op(trace))
+    earlier_of = dict(rows_by(device.device[before]))
+    earlier_start, earlier_end = device.start_ns[before], device.end_ns[before]
+    none = np.empty(0, np.int64)
     numbers_of_steps, step_of_row = steps_of_device_work(trace)
     step = step_of_row[rows]
     outside = step < 0
@@ -400,21 +414,21 @@ def device_breakdown(recording: Recording) -> list[DeviceBreakdown]:
     steps = _steps(place, start, end, classes, step, numbers_of_steps, trace.settings.device == ASCEND)
     streams = _streams(place, start, end, classes, device.stream[rows], whole)
     breakdowns = []
-    for index, number in enumerate(numbers.tolist()):
-        here = device.device == number
-        earlier = np.flatnonzero(before & here)
+    for index, own in rows_by(place):
+        number = int(numbers[index])
+        earlier = earlier_of.get(number, none)
         breakdowns.append(
             DeviceBreakdown(
                 *whole.figures(index),
                 device=number,
                 start_ns=int(whole.start_ns[index]),
                 events=int(whole.events[index]),
-                work_ns=int(duration[here & device.works].sum()),
-                without_op_ns=int(duration[here & without_op].sum()),
+                work_ns=int(work_ns[index]),
+                without_op_ns=int(without_op_ns[index]),
                 launched_before_events=len(earlier),
-                launched_before_ns=_length(device.start_ns[earlier], device.end_ns[earlier]),
+                launched_before_ns=_length(earlier_start[earlier], earlier_end[earlier]),
                 outside_steps_ns=int(without_step[index]) if numbers_of_steps else 0,
-                longest_idle_ns=_longest_gap(start[place == index], end[place == index]),
+                longest_idle_ns=_longest_gap(start[own], end[own]),
                 streams=tuple(streams[index]),
                 steps=tuple(steps[index]),
             )
@@ -472,8 +486,8 @@ def _streams(
     streams, group = np.unique(np.stack([place, stream], 1), axis=0, return_inverse=True)
     group = group.reshape(-1)
     columns = breakdown_by(group, start, end, classes, len(streams))
-    for position, (device, number) in enumerate(streams.tolist()):
-        here = group == position
+    for position, here in rows_by(group):
+        device, number = streams[position].tolist()
         span = int(whole.start_ns[device]), int(whole.start_ns[device] + whole.span_ns[device])
         by_device[device].append(
             StreamBreakdown(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import IntArray, rows_by
 from ..sensitive_data import secrets_in
 from ..trace import NODE, Trace
 from ..tree import depths, parents, thread_slices
@@ -230,11 +230,10 @@ def _device(results: Results) -> list[Finding]:
         )  # fmt: skip
     overlaps = 0
     rows = np.flatnonzero(works)
-    stream = np.unique(np.stack((device.device[rows], device.stream[rows])), axis=1, return_inverse=True)[
-        1
-    ].reshape(-1)
-    for number in range(int(stream.max(initial=-1)) + 1):
-        in_stream = rows[stream == number]
+    streams = np.stack((device.device[rows], device.stream[rows]))
+    _, stream = np.unique(streams, axis=1, return_inverse=True)
+    for _, own in rows_by(stream.reshape(-1)):
+        in_stream = rows[own]
         in_stream = in_stream[np.argsort(device.start_ns[in_stream], kind="stable")]
         latest_end = np.maximum.accumulate(device.end_ns[in_stream])
         overlaps += int((device.start_ns[in_stream][1:] < latest_end[:-1]).sum())

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import BoolArray
+from ..arrays import BoolArray, rows_by
 from ..steps import steps_of
 from ..trace import PYTHON, Trace
-from .device_breakdown import work_without_op
+from .device_breakdown import work_by_device, work_without_op
 from .device_usage import ALL_STREAMS, device_usage
 from .intervals import union
 from .recording import Recording, as_results, recorded_results
@@ -185,8 +185,9 @@ def device_label(trace: Trace, number: int) -> str:
 
 
 def _devices(trace: Trace) -> tuple[DeviceFigures, ...]:
-    device = trace.device
-    duration = device.end_ns - device.start_ns
+    usages = [usage for usage in device_usage(trace) if usage.stream == ALL_STREAMS]
+    numbers = np.array([usage.device for usage in usages], np.int64)
+    work_ns = work_by_device(trace.device, numbers, trace.device.works).tolist()
     return tuple(
         DeviceFigures(
             usage.device,
@@ -197,10 +198,9 @@ def _devices(trace: Trace) -> tuple[DeviceFigures, ...]:
             usage.utilisation,
             usage.idle_us,
             usage.kernel_us,
-            int(duration[device.works & (device.device == usage.device)].sum()) / 1000,
+            work / 1000,
         )
-        for usage in device_usage(trace)
-        if usage.stream == ALL_STREAMS
+        for usage, work in zip(usages, work_ns)
     )
 
 
@@ -209,8 +209,7 @@ def memory_figures(trace: Trace) -> tuple[MemoryFigures, ...]:
     memory = trace.memory
     where = memory.device if memory.device is not None else np.full(len(memory), CPU)
     rows = []
-    for number in np.unique(where).tolist():
-        here = np.flatnonzero(where == number)
+    for number, here in rows_by(where):
         total, nbytes = memory.total[here], memory.nbytes[here]
         peak = int(np.argmax(total))
         rows.append(

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import communication
 from ..arrays import BoolArray, IntArray
+from ..call_paths import stacks_with
 from ..trace import ANNOTATION, NODE, OP, RUNTIME
 from .intervals import union, without
 from .recorded_program import Finding, RecordedProgram
@@ -180,7 +181,7 @@ def _zeroing_rows(program: RecordedProgram) -> tuple[IntArray, IntArray]:
     around = program.enclosing(spans)
     rows = np.flatnonzero(zeros & (around >= 0))
     # Module.zero_grad has no annotation of its own, only a frame
-    stack_has_call = [any(frame.endswith(": zero_grad") for frame in stack) for stack in program.trace.stacks]
+    stack_has_call = stacks_with(program.trace.stacks, lambda frame: frame.endswith(": zero_grad"))
     if any(stack_has_call):
         in_call = np.array([*stack_has_call, False])[program.trace.stack]
         rows = np.union1d(rows, np.flatnonzero(zeros & in_call))

@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, IntArray, rows_by
 from ..steps import ALL_STEPS, step_number, step_rows
 from ..trace import RUNTIME, Columns, Trace
 from ..tree import depths, nearest, parents, thread_slices
 from .device_breakdown import COMMUNICATION, DeviceWork, device_work
-from .intervals import covered, union
+from .intervals import Intervals, covered, union
 from .recording import Recording, as_results
 
 CAUSES = (
@@ -192,8 +192,8 @@ class DeviceIdle:
         """By stream, nanoseconds charged to each cause."""
         gaps = self.stream_gaps
         return {
-            stream: dict(zip(CAUSES, gaps.charges[gaps.stream == stream].sum(0).tolist()))
-            for stream in np.unique(gaps.stream).tolist()
+            stream: dict(zip(CAUSES, gaps.charges[rows].sum(0).tolist()))
+            for stream, rows in rows_by(gaps.stream)
         }
 
     def to_dict(
@@ -246,14 +246,16 @@ def idle_causes(recording: Recording) -> list[DeviceIdle]:
     launches = _Launches.of(trace, work)
     waits = _Waits(trace)
     host = _HostActivity(trace)
+    _, place, count = np.unique(launches.row, return_inverse=True, return_counts=True)
+    own_call = launches.is_call & (count[place.reshape(-1)] == 1)
+    device_names = np.array([*trace.device.names, ""], object)
     devices = []
-    for place, number in enumerate(work.numbers.tolist()):
-        here = np.flatnonzero(work.place == place)
+    for number, (_, here) in zip(work.numbers.tolist(), rows_by(work.place)):
         gaps, host_late = _charged(trace, work, launches, waits, _device_gaps(work, launches, here), None)
         busy = union(work.start_ns[here], work.end_ns[here])
         idle = int(work.end_ns[here].max() - work.start_ns[here].min() - (busy[1] - busy[0]).sum())
         late = host.during(_threads(trace, launches, _positions(work, gaps.after)), *host_late)
-        sources = _sources(trace, work, launches, host, gaps, late)
+        sources = _sources(trace, work, launches, host, device_names, gaps, late)
         stream_gaps = _stream_gaps(trace, work, launches, waits, here)
         queues = tuple(_queues(trace, work, launches, here))
         devices.append(
@@ -265,7 +267,7 @@ def idle_causes(recording: Recording) -> list[DeviceIdle]:
                 stream_gaps,
                 sources,
                 queues,
-                _short_kernels(trace, work, launches, here),
+                _short_kernels(trace, work, launches, own_call, here),
             )
         )
     return devices
@@ -321,8 +323,11 @@ class _Waits:
     def lasted(self, thread: IntArray, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
         """How long the waits of a thread lasted that reach into the time from `begin` to `end`; and the row of the last of them, -1: none."""
         length, last_row = np.zeros(len(begin), np.int64), np.full(len(begin), -1, np.int64)
-        for number, (starts, ends, before, rows) in self.of_thread.items():
-            mine = np.flatnonzero((thread == number) & (end > begin))
+        for number, own in rows_by(thread):
+            if number not in self.of_thread:
+                continue
+            starts, ends, before, rows = self.of_thread[number]
+            mine = own[end[own] > begin[own]]
             first = np.searchsorted(ends, begin[mine], side="right")
             last = np.searchsorted(starts, end[mine], side="left")
             some = last > first
@@ -368,11 +373,14 @@ def _device_gaps(work: DeviceWork, launches: _Launches, rows: IntArray) -> _Gap:
 def _stream_gaps(trace: Trace, work: DeviceWork, launches: _Launches, waits: _Waits, rows: IntArray) -> Gaps:
     """The charged gaps of the streams of a device."""
     streams = trace.device.stream[work.rows[rows]]
+    # in a gap of a stream its own work does not run, so that all work of the device is that of other streams
+    communicates = rows[work.work_class[rows] == COMMUNICATION]
+    collectives = union(work.start_ns[communicates], work.end_ns[communicates])
+    busy = collectives, union(work.start_ns[rows], work.end_ns[rows])
     parts = []
-    for stream in np.unique(streams).tolist():
-        own, others = rows[streams == stream], rows[streams != stream]
-        gaps = _gaps_between(work, launches, own, stream)
-        parts.append(_charged(trace, work, launches, waits, gaps, others)[0])
+    for stream, own in rows_by(streams):
+        gaps = _gaps_between(work, launches, rows[own], stream)
+        parts.append(_charged(trace, work, launches, waits, gaps, busy)[0])
     return Gaps(
         *(
             np.concatenate([getattr(part, field) for part in parts])
@@ -387,9 +395,10 @@ def _charged(
     launches: _Launches,
     waits: _Waits,
     gaps: _Gap,
-    others: IntArray | None,
+    busy: tuple[Intervals, Intervals] | None,
 ) -> tuple[Gaps, tuple[IntArray, IntArray]]:
-    """Gaps with their charges; and the times in which the host was late. others: work of other streams, for gaps of a stream."""
+    """Gaps with their charges; and the times in which the host was late. busy: for gaps of a stream, when
+    other streams communicated and when they did anything."""
     begin, end, after = gaps.start_ns, gaps.end_ns, gaps.after
     charges = np.zeros((len(begin), len(CAUSES)), np.int64)
     known = launches.row[after] >= 0
@@ -405,12 +414,16 @@ def _charged(
     # the rest of the gap: the work is launched and has not started
     queued = end - launch_end
     in_time = known & (launches.end_ns[after] <= begin)
-    collective, other = _other_streams(work, others, launch_end, end)
+    collective: IntArray = np.zeros(len(begin), np.int64)
+    other: IntArray = collective
+    if busy is not None:
+        collective = covered(busy[0], launch_end, end)
+        other = covered(busy[1], launch_end, end) - collective
     charges[:, COLLECTIVE_WAIT] += collective
     charges[:, STREAM_WAIT] += other
     rest = queued - collective - other
-    stream = trace.device.stream[work.rows]
-    elsewhere = stream[gaps.before] != stream[after]
+    stream = trace.device.stream
+    elsewhere = stream[work.rows[gaps.before]] != stream[work.rows[after]]
     after_collective = np.where(
         collective + other > 0, collective >= other, work.work_class[gaps.before] == COMMUNICATION
     )
@@ -450,18 +463,6 @@ def _threads(trace: Trace, launches: _Launches, work: IntArray) -> IntArray:
     return np.where(row >= 0, trace.thread[np.maximum(row, 0)], -1)
 
 
-def _other_streams(
-    work: DeviceWork, others: IntArray | None, begin: IntArray, end: IntArray
-) -> tuple[IntArray, IntArray]:
-    """How much of each time other streams communicated, and how much they did other work without communicating."""
-    if others is None or not len(others):
-        return np.zeros(len(begin), np.int64), np.zeros(len(begin), np.int64)
-    communicates = others[work.work_class[others] == COMMUNICATION]
-    collective = covered(union(work.start_ns[communicates], work.end_ns[communicates]), begin, end)
-    everything = covered(union(work.start_ns[others], work.end_ns[others]), begin, end)
-    return collective, everything - collective
-
-
 # ---------------------------------------------------------------------------------------------------- what the host did
 
 
@@ -495,10 +496,9 @@ class _HostActivity:
     def during(self, thread: IntArray, begin: IntArray, end: IntArray) -> HostLate:
         """What ran in times of threads. Where a thread does nothing, the main thread counts."""
         parts: list[tuple[IntArray, ...]] = []
-        index = np.arange(len(begin))
-        for number in np.unique(thread).tolist():
-            mine = (thread == number) & (end > begin)
-            part = self._parts(number, index[mine], begin[mine], end[mine])
+        for number, own in rows_by(thread):
+            mine = own[end[own] > begin[own]]
+            part = self._parts(number, mine, begin[mine], end[mine])
             idle = part[3] < 0
             if number == self.main_thread or not idle.any():
                 parts.append(part)
@@ -517,10 +517,9 @@ class _HostActivity:
     def name_at(self, thread: IntArray, time: IntArray) -> IntArray:
         """The name of the op or Python call that runs at each time, into `names`."""
         running = np.full(len(time), -1, np.int64)
-        for number in np.unique(thread).tolist():
+        for number, mine in rows_by(thread):
             times, event, _ = self._segments(number)
             if len(times):
-                mine = np.flatnonzero(thread == number)
                 place = np.searchsorted(times, time[mine], side="right") - 1
                 running[mine] = np.where(place >= 0, event[np.maximum(place, 0)], -1)
         return self.names_of(running)
@@ -586,7 +585,13 @@ def _main_thread(trace: Trace) -> int:
 
 
 def _sources(
-    trace: Trace, work: DeviceWork, launches: _Launches, host: _HostActivity, gaps: Gaps, late: HostLate
+    trace: Trace,
+    work: DeviceWork,
+    launches: _Launches,
+    host: _HostActivity,
+    device_names: IntArray,
+    gaps: Gaps,
+    late: HostLate,
 ) -> tuple[IdleSource, ...]:
     """What the charges of a device's gaps come from, the most time first."""
     if not len(gaps):
@@ -606,7 +611,6 @@ def _sources(
     wait = gaps.wait[some]
     event = host.name_at(thread[some], trace.start_ns[wait])
     charge(SYNCHRONISATION, host.names, event, host.names_of(wait), some)
-    device_names = np.array([*trace.device.names, ""], object)
     for cause, rows in (
         (COLLECTIVE_WAIT, gaps.before),
         (STREAM_WAIT, gaps.before),
@@ -651,10 +655,9 @@ def _ranked(
 
 
 def _queues(trace: Trace, work: DeviceWork, launches: _Launches, rows: IntArray) -> Iterator[QueueLength]:
-    streams = trace.device.stream[work.rows]
     rows = rows[launches.row[rows] >= 0]
-    for stream in np.unique(streams[rows]).tolist():
-        own = rows[streams[rows] == stream]
+    for stream, of_stream in rows_by(trace.device.stream[work.rows[rows]]):
+        own = rows[of_stream]
         launched = launches.start_ns[own]
         started = np.maximum(work.start_ns[own], launched)
         time = np.concatenate([launched, started])
@@ -664,26 +667,24 @@ def _queues(trace: Trace, work: DeviceWork, launches: _Launches, rows: IntArray)
 
 
 def _short_kernels(
-    trace: Trace, work: DeviceWork, launches: _Launches, rows: IntArray
+    trace: Trace, work: DeviceWork, launches: _Launches, own_call: BoolArray, rows: IntArray
 ) -> tuple[ShortKernels, ...]:
-    """Work that runs for less time than its launch call; not that of graphs, which launch many kernels with one call."""
+    """Work that runs for less time than its launch call. own_call: not that of graphs, which launch many kernels with one call."""
     device = trace.device
-    own_call = launches.is_call.copy()
-    _, place, count = np.unique(launches.row, return_inverse=True, return_counts=True)
-    own_call &= count[place.reshape(-1)] == 1
     rows = rows[own_call[rows]]
-    name = device.name[work.rows[rows]].astype(np.int64)
+    numbers, name = np.unique(device.name[work.rows[rows]], return_inverse=True)
+    name = name.reshape(-1)
     run = work.end_ns[rows] - work.start_ns[rows]
     call = launches.end_ns[rows] - launches.start_ns[rows]
     short = run < call
-    size = len(device.names)
+    size = len(numbers)
     counts, of = np.bincount(name[short], minlength=size), np.bincount(name, minlength=size)
     run_ns, launch_ns = np.zeros(size, np.int64), np.zeros(size, np.int64)
     np.add.at(run_ns, name[short], run[short])
     np.add.at(launch_ns, name[short], call[short])
     order = np.argsort(-launch_ns, kind="stable")
     return tuple(
-        ShortKernels(device.names[i], int(counts[i]), int(of[i]), int(run_ns[i]), int(launch_ns[i]))
+        ShortKernels(device.names[numbers[i]], int(counts[i]), int(of[i]), int(run_ns[i]), int(launch_ns[i]))
         for i in order.tolist()
         if counts[i]
     )

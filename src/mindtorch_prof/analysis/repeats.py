@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import averages as grouping
 from ..arrays import FloatArray, IntArray
-from ..call_paths import STACK_DEPTH
+from ..call_paths import STACK_DEPTH, Paths, call_paths
 from ..frames import MODULE_PREFIX
 from ..steps import steps_of
 from ..trace import Trace
@@ -211,10 +211,9 @@ def modules_of(trace: Trace) -> tuple[IntArray, list[str]]:
     frames = trace.frames
     number = np.full(len(trace), -1, np.int64)
     calls = np.flatnonzero(frames.module >= 0)
-    paths: dict[str, int] = {}
+    texts: dict[str, int] = {}
     if len(calls):
-        texts, parent = _module_paths(trace, calls)
-        ids = np.array([paths.setdefault(text, len(paths)) for text in texts], np.int64)
+        ids, paths, parent = _module_paths(trace, calls)
         place: IntArray = np.full(len(calls), -1, np.int64)  # of a call among those of its thread
         for first, last in thread_slices(trace.thread):
             here = np.flatnonzero(frames.thread[calls] == trace.thread[first])
@@ -227,17 +226,23 @@ def modules_of(trace: Trace) -> tuple[IntArray, list[str]]:
                 frames.start_ns[calls[here]], frames.end_ns[calls[here]], up, trace.start_ns[first:last]
             )
             number[first:last] = np.where(around < 0, -1, ids[here[np.maximum(around, 0)]])
-    return number, [*paths, ""]
+        # only of modules with events: all paths of modules nested deeply would be the square of their depth
+        used, place_of = np.unique(number, return_inverse=True)
+        same = [
+            texts.setdefault(
+                ".".join(name.removeprefix(MODULE_PREFIX) for name in reversed(paths[path])), len(texts)
+            )
+            for path in used[used >= 0].tolist()
+        ]
+        number = np.array([-1] * int((used < 0).sum()) + same, np.int64)[place_of.reshape(-1)]
+    return number, [*texts, ""]
 
 
-def _module_paths(trace: Trace, calls: IntArray) -> tuple[list[str], IntArray]:
-    """The path of each module's call, and the index (among the calls) of the call that contains it; -1: none."""
+def _module_paths(trace: Trace, calls: IntArray) -> tuple[IntArray, Paths, IntArray]:
+    """The number of the path of each module's call, the paths, and the index (among the calls) of the call that contains it; -1: none."""
     frames = trace.frames
     parent = frames.parent[calls]
     parent = np.where(parent >= 0, nearest(frames.parent, frames.module >= 0)[np.maximum(parent, 0)], -1)
     above = np.where(parent < 0, -1, np.searchsorted(calls, np.maximum(parent, 0)))
-    texts: list[str] = []
-    for name, up in zip(frames.name[calls].tolist(), above.tolist()):
-        own = frames.names[name].removeprefix(MODULE_PREFIX)
-        texts.append(f"{texts[up]}.{own}" if 0 <= up < len(texts) else own)
-    return texts, above
+    callers = np.where(above < np.arange(len(calls)), above, -1)
+    return *call_paths(frames.names, frames.name[calls], callers), above

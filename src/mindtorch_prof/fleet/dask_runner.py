@@ -6,8 +6,13 @@ Needs the extra `dask`. Files are opened on the workers: with a scheduler on oth
 from __future__ import annotations
 
 import contextlib
+import logging
+import multiprocessing
+import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING
 
 from .runners import Progress, Read, in_processes, memory_to_read, worker_count
@@ -15,7 +20,7 @@ from .sketch import Sketch, merge_all
 from .task import missing
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, LocalCluster
     from distributed import Future as DaskFuture
 
     Future = DaskFuture[bytes]
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 _BRANCHES = 16  # sketches that one task merges
 _START_TIMEOUT = "30s"
 _POLL_S, _RESULT_S = 0.01, 1.0  # between two looks at the cluster
+_ABANDON_S = 3.0  # for the end of a cluster that is still starting
 _NO_WORKER_S = 60.0  # after which a cluster without workers is given up
 
 
@@ -78,16 +84,70 @@ def _client(scheduler: str | None, paths: Sequence[str], workers: int | None) ->
         with client:
             yield client
         return
-    # workers are processes with one thread each: reading holds the interpreter's lock, and its memory cannot be spilled
-    cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=worker_count(paths, workers),
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=":0",  # any free port: the usual one may be taken by another cluster
-        memory_limit=_memory_limit(paths),
-    )
-    with cluster, distributed.Client(cluster) as client:  # type: ignore[no-untyped-call]
+    with _local_cluster(paths, workers) as cluster, distributed.Client(cluster) as client:  # type: ignore[no-untyped-call]
         yield client
+
+
+def _local_cluster(paths: Sequence[str], workers: int | None) -> LocalCluster:
+    """A cluster of this machine. An interrupt while it starts kills what has been started: Dask would report its own failure at length."""
+    import distributed
+
+    started: list[LocalCluster] = []
+    failed: list[BaseException] = []
+
+    def start() -> None:
+        # the workers inherit this: Ctrl-C, which the terminal sends to all processes, is this process's to handle
+        if hasattr(signal, "pthread_sigmask"):
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            # workers are processes with one thread each: reading holds the interpreter's lock, and its memory cannot be spilled
+            cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=worker_count(paths, workers),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",  # any free port: the usual one may be taken by another cluster
+                memory_limit=_memory_limit(paths),
+            )
+            started.append(cluster)
+        except BaseException as error:
+            failed.append(error)
+
+    resource_tracker.ensure_running()  # its start would unblock the signal in the thread that starts the workers
+    others = set(multiprocessing.active_children())
+    thread = threading.Thread(target=start, name="start of a Dask cluster", daemon=True)
+    try:
+        thread.start()
+        thread.join()
+    except BaseException:
+        _abandon(thread, others, started)
+        raise
+    if failed:
+        raise failed[0]
+    return started[0]
+
+
+def _abandon(
+    thread: threading.Thread, others: set[multiprocessing.process.BaseProcess], started: list[LocalCluster]
+) -> None:
+    """End the start of a cluster and its processes, all but the others that were there before."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    levels = [(logger, logger.level) for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        deadline = time.monotonic() + _ABANDON_S
+        while thread.is_alive() and time.monotonic() < deadline:
+            for process in set(multiprocessing.active_children()) - others:
+                process.kill()
+            thread.join(_POLL_S)
+        for cluster in started:
+            cluster.close(timeout=_ABANDON_S)
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+            process.join(_ABANDON_S)
+    finally:
+        for logger, level in levels:
+            logger.setLevel(level)
 
 
 def _memory_limit(paths: Sequence[str]) -> int:

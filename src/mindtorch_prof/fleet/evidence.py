@@ -5,8 +5,8 @@ above those of the others in nearly every step (probability of superiority, 0.5 
 significant, corrected for the number of ranks and phases, and if the difference is worth naming. Steps of one rank resemble each other where
 another process sits on its core; so the ranges of the values must not overlap either, but for a tenth at each end.
 
-A rank test of two or three steps cannot be significant. There a rank is different only if its values and those of the others lie several
-times as far apart as the values of any rank do.
+A rank test of a few steps of a few ranks cannot be significant. There a rank is different only if its values and those of the others lie
+far apart, measured by the range of any rank's values.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from ..arrays import FloatArray, IntArray
 SUPERIORITY = 0.95  # share of pairs (a step of this rank, a step of another) in which this rank takes longer
 _WORST_SUPERIORITY = 0.85  # the same, against the rank that is next to it
 _CERTAIN = 0.5  # share of the threshold by which nine tenths of the steps must differ
-SIGNIFICANT = 0.05  # after correction for the number of ranks and phases
+SIGNIFICANT = 0.01  # after correction for the number of ranks and columns
 _SPIKE = 2.0  # a value beyond so many medians of its own rank is a spike: another process, not the op
 _SPIKE_NS = 50_000.0
 _MANY_RANKS = 6  # from here on, one other rank may be as slow
 MIN_STEPS = 4  # of a rank test
-# With fewer steps: by their number, how many times the largest range of a rank's values its values must lie above those of the others. In
-# simulations of skewed noise and noise with spikes, 5 phases of 2 to 8 equal ranks, that accuses a rank in 0.1 to 4 % of the jobs.
-_APART = {2: 10.0, 3: 2.0}
+# Few steps, by their number: how many times the largest range of a rank's values its values must lie above those of the others, where a
+# rank test cannot be significant. So chosen that noise alone accuses a rank in about 1 % of jobs at most (at most 1.2 % for every kind of
+# noise, 2 to 8 ranks and 2 to 8 steps in benchmarks/false_accusations.py).
+_APART = {2: 16.0, 3: 2.5, 4: 1.0, 5: 0.6, 6: 0.4}
 _APART_OF_OPS = 5.0  # times that, where there are many columns, of ops: some lie far apart by chance
 _FEWEST_PERMUTATIONS, _MOST_SHUFFLED = 150, 20_000_000  # of ranks within units, for a test of waits
 
@@ -94,20 +95,29 @@ def certain_excess(values: FloatArray, place: int) -> FloatArray:
     return np.asarray(np.maximum(own - np.quantile(others.reshape(-1, values.shape[2]), 0.9, axis=0), 0.0))
 
 
-def differences(values: FloatArray, threshold: float, tests: int | None = None) -> list[Difference]:
+def differences(values: FloatArray, threshold: float, *, of_ops: bool = False) -> list[Difference]:
     """The ranks and columns that differ beyond noise by more than a threshold, the largest difference first.
 
-    values: rank x step x column. tests: how many comparisons are made, where columns are many and small (ops);
-    None: as many as there are ranks and columns in question.
+    values: rank x step x column. of_ops: columns are many and small, and some lie far apart by chance.
     """
     n_ranks, n_steps, _ = values.shape
-    if n_ranks < 2 or n_steps < min(_APART):
+    if n_ranks < 2:
         return []
-    if n_steps < MIN_STEPS:
-        return _far_apart(values, threshold, _APART[n_steps] * (1.0 if tests is None else _APART_OF_OPS))
+    found: dict[tuple[int, int], Difference] = {}
+    if n_steps in _APART:
+        for each in _far_apart(values, threshold, _APART[n_steps] * (_APART_OF_OPS if of_ops else 1.0)):
+            found[each.place, each.column] = each
+    if n_steps >= MIN_STEPS:
+        for each in _ranked_above(values, threshold):
+            found[each.place, each.column] = each
+    return sorted(found.values(), key=lambda each: (-each.shift, each.place, each.column))
+
+
+def _ranked_above(values: FloatArray, threshold: float) -> list[Difference]:
+    """Those that a rank test finds. Columns that never reach the threshold are not tested, and do not count in its correction."""
+    n_ranks = len(values)
     shift = shifts(values)
-    in_question = int((shift > threshold).any(axis=0).sum())
-    correction = n_ranks * max(in_question, 1) if tests is None else tests
+    correction = n_ranks * int((values.max(axis=(0, 1)) > threshold).sum())
     found = []
     for place, column in np.argwhere(shift > threshold).tolist():
         own, others = values[place, :, column], np.delete(values[:, :, column], place, axis=0)
@@ -118,24 +128,21 @@ def differences(values: FloatArray, threshold: float, tests: int | None = None) 
         if overall < SUPERIORITY or min(by_rank) < _WORST_SUPERIORITY:
             continue
         certain = float(certain_excess(values[:, :, [column]], place)[0])
-        p = rank_test(others.reshape(-1), own) / 2 * correction
-        if p > SIGNIFICANT or certain < _CERTAIN * threshold:
-            continue
-        found.append(
-            Difference(
-                place,
-                column,
-                float(shift[place, column]),
-                certain,
-                overall,
-                p,
-            )
-        )
-    return sorted(found, key=lambda each: (-each.shift, each.place, each.column))
+        p = _above_by_chance(own, others.reshape(-1)) * correction
+        if p <= SIGNIFICANT and certain >= _CERTAIN * threshold:
+            found.append(Difference(place, column, float(shift[place, column]), certain, overall, p))
+    return found
+
+
+def _above_by_chance(own: FloatArray, others: FloatArray) -> float:
+    """The probability that equal ranks are so far above others by chance: exact where all values are above all others."""
+    if own.min() > others.max():
+        return 1 / math.comb(len(own) + len(others), len(own))
+    return rank_test(others, own) / 2
 
 
 def _far_apart(values: FloatArray, threshold: float, factor: float) -> list[Difference]:
-    """The same for fewer steps than a rank test needs: the distance must be so many times the range of a rank's values."""
+    """Those whose distance from the others is so many times the range of a rank's values."""
     n_ranks, n_steps, n_columns = values.shape
     lowest, highest = values.min(axis=1), values.max(axis=1)
     spread = (highest - lowest).max(axis=0)
@@ -149,11 +156,10 @@ def _far_apart(values: FloatArray, threshold: float, factor: float) -> list[Diff
     p = (
         n_ranks * n_columns / math.comb(n_ranks * n_steps, n_steps)
     )  # that a rank is above all others by chance
-    found = [
+    return [
         Difference(int(place[n]), n, float(shift[n]), float(gap[n]), 1.0, min(p, 1.0))
         for n in np.flatnonzero(clear).tolist()
     ]
-    return sorted(found, key=lambda each: (-each.shift, each.place, each.column))
 
 
 def superiority(own: FloatArray, other: FloatArray) -> float:

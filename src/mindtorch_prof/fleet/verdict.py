@@ -278,8 +278,7 @@ def _takes_longer(table: Tables, place: int, floor: float) -> bool:
 def _by_own_time(table: Tables, floor: float) -> list[Difference]:
     """Ranks whose own time on the host in a phase, or in an op of it, exceeds that of the others in nearly every step."""
     found = differences(table.host, floor)
-    tests = len(table.places) * max(len(table.host_phases), 1)
-    for each in differences(table.cell_ns, floor, tests):
+    for each in differences(table.cell_ns, floor, of_ops=True):
         phase = table.host_phases.index(table.cells[each.column].phase)
         if not any(other.place == each.place and other.column == phase for other in found):
             found.append(Difference(each.place, phase, each.shift, each.certain, each.superiority, each.p))

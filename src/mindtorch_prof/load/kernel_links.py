@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arrays import Array, BoolArray, IntArray
+from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..call_paths import paths
 from ..frames import is_left_out
 from ..trace import DEVICE_ANNOTATION, RUNTIME, Frames, Trace
@@ -139,8 +139,8 @@ def forward_threads(thread: IntArray, sequence: IntArray, number: IntArray) -> I
         forward_thread[backward] = threads[np.argmax(counts)]
         return forward_thread
     forward = forward[np.argsort(sequence[forward], kind="stable")]
-    for own_number in np.unique(number[backward]).tolist():
-        rows = backward[number[backward] == own_number]
+    for _, own in rows_by(number[backward]):
+        rows = backward[own]
         place = np.minimum(np.searchsorted(sequence[forward], sequence[rows]), len(forward) - 1)
         known = sequence[forward][place] == sequence[rows]
         if known.any():

@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..arrays import Array, BoolArray, IntArray
+from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
-from ..json_types import JSONObject, JSONScalar, JSONValue
+from ..json_types import DEEPEST, JSONObject, JSONScalar, JSONValue, nests_too_deep
 from ..settings import EVENT_COST, Settings
 from ..trace import (
     ANNOTATION,
@@ -88,9 +88,13 @@ class _Builder:
     """The steps from collected columns to a Trace; each needs those before it."""
 
     def __init__(self, top: JSONObject, collector: Collector, source: str) -> None:
-        self.top, self.collected, self.source = top, collector, source
+        deep = {key for key, value in top.items() if nests_too_deep(value)}
+        self.top = {key: value for key, value in top.items() if key not in deep}
+        self.collected, self.source = collector, source
         self.repaired = Counter(collector.repaired)
         self.dropped = Counter(collector.dropped)
+        if deep:
+            self.dropped[f"metadata that nests deeper than {DEEPEST} levels"] = len(deep)
         self.notes: list[str] = []
         # names of other types than text become texts
         self.texts = ["" if name is None else str(name) for name in collector.names]
@@ -198,13 +202,15 @@ class _Builder:
             used[table["thread"]] = True
         identities = np.zeros(len(keys), np.int64)
         key_of: dict[int, ThreadKey] = {}  # by identity
+        identity_of: dict[ThreadKey, int] = {}  # the first one of each key
         self.threads: dict[int, ThreadKey] = {}  # by identity
         for place, (pid, tid) in enumerate(keys):
             identity = _thread_number(tid)
             key = _plain_key(pid), identity if identity is not None else tid
             if identity is None or key_of.get(identity, key) != key or not 0 <= identity < 2**62:
-                identity = next((n for n, other in key_of.items() if other == key), None) or 2**62 + place
+                identity = identity_of.get(key) or 2**62 + place
             key_of[identity] = key
+            identity_of.setdefault(key, identity)
             identities[place] = identity
             if used[place]:
                 self.threads.setdefault(identity, (pid, tid))
@@ -461,8 +467,7 @@ def _kinds(kind: IntArray, name: IntArray, names: list[str]) -> tuple[IntArray, 
 def _running_totals(nbytes: IntArray, device: IntArray) -> IntArray:
     """Running sums of bytes, for each device by itself."""
     total = np.zeros(len(nbytes), np.int64)
-    for number in np.unique(device).tolist():
-        rows = device == number
+    for _, rows in rows_by(device):
         total[rows] = np.cumsum(nbytes[rows])
     return total
 

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..analysis.recording import Recording, as_results, recorded_results
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, IntArray, rows_by
 from ..files import open_for_export
 from ..json_types import JSONScalar
 from ..load.collect import HOST, category
@@ -372,8 +372,8 @@ def _windows(
 
 def _by_process(columns: EventColumns, process: IntArray, rows: IntArray) -> dict[int | None, Spans]:
     windows: dict[int | None, Spans] = {}
-    for pid in np.unique(process[rows]).tolist():
-        mine = rows[process[rows] == pid]
+    for pid, own in rows_by(process[rows]):
+        mine = rows[own]
         windows[pid] = _union(columns.start_ns[mine], columns.end_ns[mine])
     # threads of other processes (devices, marks) go by the time of all
     windows[None] = _union(columns.start_ns[rows], columns.end_ns[rows])
@@ -477,9 +477,12 @@ def _named(columns: EventColumns, pattern: str, slices: BoolArray) -> BoolArray:
 def _contained(columns: EventColumns, roots: BoolArray, slices: BoolArray) -> BoolArray:
     """The events that lie wholly inside one of `roots` on the same thread, those included; instants too."""
     contained = roots & slices
-    for thread in np.unique(columns.thread[roots]).tolist():
-        rows = np.flatnonzero((columns.thread == thread) & (columns.start_ns != NONE))
+    timed = np.flatnonzero(columns.start_ns != NONE)
+    for _, own in rows_by(columns.thread[timed]):
+        rows = timed[own]
         root_rows = rows[roots[rows]]
+        if not len(root_rows):
+            continue
         order = np.argsort(columns.start_ns[root_rows], kind="stable")
         begin, until = columns.start_ns[root_rows][order], columns.end_ns[root_rows][order]
         furthest = np.maximum.accumulate(until)
@@ -530,9 +533,9 @@ def _device(
     if selection.ranks:
         chosen &= allowed
     spans: dict[int, tuple[int, int]] = {}
-    work = chosen & ~annotation
-    for thread in np.unique(columns.thread[work]).tolist():
-        of_thread = work & (columns.thread == thread)
+    work = np.flatnonzero(chosen & ~annotation)
+    for thread, own in rows_by(columns.thread[work]):
+        of_thread = work[own]
         spans[thread] = int(columns.start_ns[of_thread].min()), int(columns.end_ns[of_thread].max())
     return chosen, spans
 

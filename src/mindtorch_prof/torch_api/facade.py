@@ -42,9 +42,12 @@ class KeyAverages(ABC):
 
     def as_recorded(self) -> FinishedRecording:
         """The recording without its synthetic events, which torch shows inside others and which ran as part of one kernel: only what ran."""
-        results = recorded_results(self._finished())
+        results = self._recorded_results()
         # torch 2.13 lists Python calls among the events of a recording with stacks
         return FinishedRecording(results, getattr(self, "_metadata", {}), results.trace.settings.with_stack)
+
+    def _recorded_results(self) -> Results:
+        return recorded_results(self._finished())
 
     def overhead(self) -> Overhead | None:
         """How much longer the program took because it was recorded, as the recorder measured its own cost; None: not known."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
 import uuid
 import warnings
@@ -18,6 +19,7 @@ from mindtorch_prof.load.spill import FINISHED
 from mindtorch_prof.python_rows import with_calls
 from mindtorch_prof.sealing.logs import Logs
 from mindtorch_prof.sealing.newest import since
+from mindtorch_prof.sealing.raw import RANGES
 from mindtorch_prof.sealing.seal import seal
 from mindtorch_prof.sealing.unfinished import end_open
 from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
@@ -26,7 +28,7 @@ from mindtorch_prof.torch_api.event_tree import _ProfilerResult
 from mindtorch_prof.torch_api.facade import EventAnswers
 from mindtorch_prof.torch_api.function_events import FunctionEvent
 from mindtorch_prof.torch_api.results import Results
-from mindtorch_prof.trace import OP, Trace
+from mindtorch_prof.trace import Trace
 
 from .. import _common_ops
 from .. import _recording_hooks as hooks
@@ -38,6 +40,7 @@ from .record.recorder import Config, Recorder
 from .torch_view import torch_view
 
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")
+_sealing = threading.RLock()  # two threads may ask for the same results at once
 
 
 @dataclass
@@ -80,7 +83,8 @@ class profile(EventAnswers):
     ) -> None:
         self.enabled = enabled
         self._sealed: Results | None = None
-        self._unsealed: Callable[[], Results] | None = None  # builds the results when they are asked for
+        self._unsealed: Callable[[], Trace] | None = None  # seals the recording when it is asked for
+        self._recorded: Trace | None = None  # sealed; the torch view of it is not built yet
         if not enabled:
             return
         self.use_cuda = use_cuda
@@ -211,9 +215,10 @@ class profile(EventAnswers):
             return
         began = time.perf_counter_ns()
         recorder.stop()
-        self._unsealed = stopped(recorder, self.ended_by, goes_on=self.acc_events)
-        if not isinstance(recorder.keeper, SpillKeeper):  # which may hold more than fits into memory
-            self._seal_now(recorder)
+        self._recorded, self._unsealed = None, stopped(recorder, self.ended_by, goes_on=self.acc_events)
+        if self.acc_events:  # the recorder will go on with the same rows
+            self._seal_now()
+        _warn_of_strangers(recorder)
         self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000
         if not self.acc_events:
             self._recorder = None
@@ -221,33 +226,41 @@ class profile(EventAnswers):
         spent = self.profiling_end_time_ns - self.profiling_start_time_ns
         self._stats.profiling_window_duration_sec = spent / 1e9
 
-    def _seal_now(self, recorder: Recorder) -> None:
+    def _seal_now(self) -> None:
         try:
-            results = self._results
-        except MemoryError:
-            if recorder.logs.is_read:
-                raise
-            # the rows are still there, in the blocks in which they were recorded: they are written as they are
-            folder = rescue(recorder)
-            warnings.warn(
-                f"not enough memory to build the profile; it was written to {folder} and can be opened with mindtorch_prof.load, "
-                "also in another process",
-                stacklevel=6,
-            )
-            return
-        assert results is not None
-        _warn_of_strangers(recorder, results)
+            self._recorded_trace()
+        except MemoryError as error:
+            warnings.warn(str(error), stacklevel=6)
 
     @property
     def _results(self) -> Results | None:
         """What was recorded; None before the end."""
-        if self._unsealed is not None:
-            self._show(self._unsealed().trace)
+        if self._unsealed is not None or self._recorded is not None:
+            with _sealing:
+                recorded = self._recorded_trace()
+                if recorded is not None:
+                    self._show(_torch_view(recorded))
         return self._sealed
 
     @_results.setter
     def _results(self, results: Results | None) -> None:
-        self._unsealed, self._sealed = None, results
+        self._unsealed, self._recorded, self._sealed = None, None, results
+
+    def _recorded_trace(self) -> Trace | None:
+        """The sealed recording until its torch view is built; None before the end and after that."""
+        with _sealing:
+            if self._unsealed is not None:
+                self._recorded = self._unsealed()
+                self._unsealed = None
+            return self._recorded
+
+    def _recorded_results(self) -> Results:
+        try:
+            return super()._recorded_results()
+        except MemoryError:
+            if self._recorded is None:
+                raise
+            return Results(_numbered(self._recorded))  # no torch view, which takes more
 
     def _show(self, trace: Trace) -> None:
         """Answer from this trace from now on."""
@@ -343,25 +356,33 @@ def _check_switch(name: str, value: object, or_none: bool = False) -> None:
     raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
-def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
+def _warn_of_strangers(recorder: Recorder) -> None:
     """Say why nothing was recorded, where all ops ran on threads that are not."""
-    if recorder.foreign_threads and not bool((results.trace.kind == OP).any()):
+    if recorder.foreign_threads and not isinstance(recorder.keeper, SpillKeeper) and not _has_ops(recorder):
         names = ", ".join(sorted(f"'{name}'" for name in set(recorder.foreign_threads.values())))
         warnings.warn(
             f"no op was recorded: the profiler records the thread that started it, and ops ran only on {names}. "
             "experimental_config=_ExperimentalConfig(profile_all_threads=True) records every thread",
-            stacklevel=6,
+            stacklevel=5,
         )
+
+
+def _has_ops(recorder: Recorder) -> bool:
+    width = len(recorder.wanted.columns)
+    blocks = (block for (kind, _), block in recorder.logs if kind == "rows")
+    return recorder.dropped > 0 or any(
+        bool((block.reshape(-1, width)[:, 0] < RANGES).any()) for block in blocks
+    )
 
 
 def finished(recorder: Recorder) -> Results:
     """Stop a recorder, and give what it recorded, with the ops that torch shows inside others."""
     recorder.stop()
-    return stopped(recorder)()
+    return Results(_torch_view(stopped(recorder)()))
 
 
-def stopped(recorder: Recorder, ended_by: str = FINISHED, goes_on: bool = False) -> Callable[[], Results]:
-    """A function that gives what a recorder recorded, which was stopped. goes_on: it may start again."""
+def stopped(recorder: Recorder, ended_by: str = FINISHED, goes_on: bool = False) -> Callable[[], Trace]:
+    """A function that seals what a recorder recorded, which was stopped. goes_on: it may start again."""
     keeper, window_ns = recorder.keeper, (recorder.begun_ns, recorder.ended_ns)
     if isinstance(keeper, SpillKeeper):
         keeper.finish(ended_by, ended_ns=recorder.ended_ns, goes_on=goes_on)
@@ -373,19 +394,42 @@ def stopped(recorder: Recorder, ended_by: str = FINISHED, goes_on: bool = False)
     if not goes_on:
         recorder.release()
 
-    def results() -> Results:
-        logs = logs_of()  # may drop events, and change what is known of them
-        settings = replace(recording.settings, allocated_before=recorder.allocated_before)
-        whole = replace(recording, logs=logs, settings=settings, health=health_of(recorder))
-        return _numbered(seal(whole, keep_logs=goes_on or keeper is not None))
+    place = ""
 
-    return results
+    def sealed() -> Trace:
+        nonlocal place
+        try:
+            logs = logs_of()  # may drop events, and change what is known of them
+            settings = replace(recording.settings, allocated_before=recorder.allocated_before)
+            whole = replace(recording, logs=logs, settings=settings, health=health_of(recorder))
+            return seal(whole, keep_logs=goes_on or keeper is not None)
+        except MemoryError as error:
+            if isinstance(keeper, SpillKeeper):
+                place = keeper.folder.path
+            elif recorder.logs.is_read:
+                raise
+            else:  # the rows are still there, in the blocks in which they were recorded: they are written as they are, once
+                place = place or rescue(recorder)
+            raise MemoryError(
+                f"not enough memory to build the profile; it was written to {place} and can be opened with mindtorch_prof.load, "
+                "also in another process"
+            ) from error
+
+    return sealed
 
 
-def _numbered(recorded: Trace) -> Results:
-    shown = torch_view(recorded)
-    settings = replace(shown.settings, numbered_after=number_events(len(shown)))
-    return Results(replace(shown, settings=settings))
+def _torch_view(recorded: Trace) -> Trace:
+    try:
+        return _numbered(torch_view(recorded))
+    except MemoryError as error:
+        raise MemoryError(
+            "not enough memory for the ops that torch shows inside others; what ran is there: as_recorded() of the profile has its "
+            "tables and files, e.g. prof.as_recorded().save(path)"
+        ) from error
+
+
+def _numbered(trace: Trace) -> Trace:
+    return replace(trace, settings=replace(trace.settings, numbered_after=number_events(len(trace))))
 
 
 def snapshot(recorder: Recorder, seconds: float | None = None) -> Trace:

@@ -253,6 +253,11 @@ class _KinetoProfile(RecordingAnswers):
             raise RuntimeError(f"The profiler must be stopped before {purpose}")
         return self.profiler._results
 
+    def _recorded_results(self) -> Results:
+        if self.profiler is None:
+            return super()._recorded_results()  # raises
+        return self.profiler._recorded_results()
+
     def events(self) -> EventList[FunctionEvent]:
         """All events of the recording."""
         if self.profiler is None:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from kineto_documents import HOSTILE_NAME
+from trace_builder import make_trace
 
-from mindtorch_prof.analysis.call_tree import call_tree
+from mindtorch_prof.analysis.call_tree import INDENTED, call_tree
+from mindtorch_prof.torch_api.results import Results
 
 
 def test_the_tree_merges_equal_paths_and_shows_modules(three_steps: Any) -> None:
@@ -24,3 +26,11 @@ def test_the_tree_merges_equal_paths_and_shows_modules(three_steps: Any) -> None
     assert all(depth < 2 for depth, *_ in [(r["depth"],) for r in call_tree(three_steps, depth=2).rows()])
     assert "nn.Module: Linear_0" not in call_tree(three_steps, calls="none")["name"].tolist()
     assert call_tree(three_steps, min_share=0.5).n_rows < call_tree(three_steps).n_rows
+
+
+def test_names_deeper_than_indentation_shows_say_their_level() -> None:
+    count = INDENTED + 3
+    sheet = call_tree(Results(make_trace(*[(f"op{n}", n, 1000 - n) for n in range(count)])))
+    texts = sheet["tree"].tolist()
+    assert texts[INDENTED] == "  " * INDENTED + f"op{INDENTED}"
+    assert texts[-1] == "  " * INDENTED + f"[level {count}] op{count - 1}"

@@ -30,6 +30,7 @@ from mindtorch_prof.trace import (
     DEVICE_SET,
     DEVICE_SYNC,
     RUNTIME,
+    Trace,
 )
 
 # (start, length, class) of pieces of work, in a time so short that it can be painted
@@ -283,3 +284,22 @@ def test_steps_of_ascend_captures_are_those_of_their_own_table(rank: int, ecosys
         assert step.overlap * step.communication_us == near("Overlapped")
         assert step.idle_us + step.exposed_copy_us == near("Free")
         assert step.span_us == near("Stage")
+
+
+def test_the_figures_of_a_device_do_not_depend_on_how_many_others_there_are() -> None:
+    random = np.random.default_rng(0)
+    count = 600
+    start, length = random.integers(0, 1000, count), random.integers(1, 30, count)
+    stream, op = random.integers(0, 3, count), random.integers(-1, 1, count)
+    number = random.integers(0, 50, count)
+
+    def of(rows: np.ndarray) -> Trace:
+        columns = (start[rows], (start + length)[rows], stream[rows], np.zeros_like(rows), op[rows])
+        work = make_device(*[("k", *each) for each in zip(*(column.tolist() for column in columns))])
+        return make_trace(("aten::mm", 0, 5), device=replace(work, device=number[rows]))
+
+    together = device_breakdown(of(np.arange(count)))
+    assert len(together) == 50
+    assert sum(each.launched_before_events for each in together) > 0
+    for each in together:
+        assert device_breakdown(of(np.flatnonzero(number == each.device))) == [each]

@@ -1,16 +1,13 @@
-"""A recorded program: intervals less others, and the gaps of a device."""
+"""A recorded program: intervals less others."""
 
 from __future__ import annotations
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trace_builder import make_device, make_trace
 
 from mindtorch_prof.analysis.intervals import Intervals, union
-from mindtorch_prof.analysis.recorded_program import RecordedProgram, without
-from mindtorch_prof.torch_api.results import Results
-from mindtorch_prof.trace import DEVICE_KERNEL
+from mindtorch_prof.analysis.recorded_program import without
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=12)
 
@@ -32,15 +29,3 @@ def test_what_is_left_of_intervals_is_in_them_and_in_no_removed_one(
     assert len(begin) == len(end)
     assert (end > begin).all()
     assert {t for b, e in zip(begin, end) for t in range(b, e)} == ticks(spans) - ticks(removed)
-
-
-def test_gaps_lie_between_the_work_of_all_streams() -> None:
-    device = make_device(
-        ("a", 100, 200, 7, DEVICE_KERNEL, 0),
-        ("c", 400, 500, 7, DEVICE_KERNEL, 0),
-        ("b", 150, 300, 9, DEVICE_KERNEL, 0),
-    )
-    program = RecordedProgram(Results(make_trace(("aten::mm", 0, 600), device=device)))
-    gaps = program.gaps(0)
-    assert (gaps.begin.tolist(), gaps.end.tolist(), gaps.work.tolist()) == ([300], [400], [1])
-    assert len(program.late_gaps(0).begin) == 0  # what launched it is not known

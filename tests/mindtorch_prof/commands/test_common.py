@@ -12,6 +12,7 @@ from pathlib import Path
 import kineto_documents as documents
 import pytest
 from kineto_documents import HOSTILE_NAME
+from spilled_recording import spill
 from synthetic_traces import linear_with_synthetic_ops
 
 from mindtorch_prof import cli
@@ -102,6 +103,7 @@ COMMANDS = {
     "device {0}": "",
     "roofline {0}": "",
     "critical-path {0}": "",
+    "recover {2} -o {1}/out": "",
 }
 
 
@@ -109,7 +111,10 @@ COMMANDS = {
 def test_every_command_that_opens_a_trace_can_leave_synthetic_events_out(
     command: str, synthetic_path: str, printed: Callable[..., str], tmp_path: Path
 ) -> None:
-    words, mark = command.format(synthetic_path, tmp_path).split(), COMMANDS[command]
+    words, mark = (
+        command.format(synthetic_path, tmp_path, spill(tmp_path / "p", 3)).split(),
+        COMMANDS[command],
+    )
     output = tmp_path / "out"
     shown = printed(*words) + (output.read_text() if mark and output.exists() else "")
     ran = printed(*words, "--as-recorded") + (output.read_text() if mark and output.exists() else "")
@@ -122,7 +127,8 @@ def test_every_command_that_takes_strict_takes_as_recorded() -> None:
     (commands,) = (a for a in cli.make_parser()._actions if isinstance(a, argparse._SubParsersAction))
     tested = {command.split()[0] for command in COMMANDS}
     for name, parser in commands.choices.items():
-        if name in ("ranks", "fleet"):  # ranks are always compared by what ran
+        # ranks are always compared by what ran; recover takes a folder that a program spilled
+        if name in ("ranks", "fleet", "recover"):
             continue
         options = {option for action in parser._actions for option in action.option_strings}
         assert ("--strict" in options) == ("--as-recorded" in options) == (name in tested)

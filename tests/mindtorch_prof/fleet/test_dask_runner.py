@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +21,8 @@ from mindtorch_prof.fleet import dask_runner
 from mindtorch_prof.fleet.dask_runner import DaskError, WorkersLostError, on_dask, run_on
 from mindtorch_prof.fleet.runners import in_process
 from mindtorch_prof.fleet.task import Task
+
+SOURCE = Path(__file__).parents[3] / "src"
 
 distributed = pytest.importorskip("distributed")
 
@@ -138,3 +143,41 @@ def test_results_that_are_lost_with_the_last_worker_are_not_waited_for(
         run_on(client, paths[:3], Task(), leave)
     assert len(lost.value.sketches) + len(lost.value.paths) == 3
     assert lost.value.paths
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see processes")
+def test_an_interrupt_while_a_cluster_starts_ends_it_with_one_line(paths: list[str]) -> None:
+    command = [sys.executable, "-m", "mindtorch_prof", "fleet", *paths, "--dask", "--workers", "2"]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # a terminal sends Ctrl-C to all processes of the group
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while len(_in_session(process.pid)) < 3 and time.monotonic() < deadline:  # workers are being started
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+        deadline = time.monotonic() + 5
+        while (left := _in_session(process.pid)) and time.monotonic() < deadline:
+            time.sleep(0.01)  # multiprocessing's resource tracker ends when it sees that its parent has
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130
+    assert left == []
+    assert errors == b"mindtorch-prof: interrupted\n"
+
+
+def _in_session(leader: int) -> list[int]:
+    """The processes of a session that run."""
+    running = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == leader and fields[0] != "Z":
+                running.append(int(entry.name))
+    return running

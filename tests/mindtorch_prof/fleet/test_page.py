@@ -62,3 +62,37 @@ def test_a_browser_draws_the_page_and_opens_the_straggler(
         )
         assert browser.js("document.querySelectorAll('.table-box').length") >= 4
         assert browser.complaints == []
+
+
+_NOTE_LABELS = """
+window.labels = [];
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  if (this.textAlign === "right") window.labels.push([text, y]);
+  return write.call(this, text, x, y);
+};
+document.querySelector('[data-testid=heat]').focus()
+"""
+
+
+@pytest.mark.skipif(chromium.executable() is None, reason="NOT CHECKED: there is no Chromium here")
+def test_arrow_keys_move_through_the_heat_map_and_names_of_ranks_do_not_overlap(tmp_path: Path) -> None:
+    make_job(tmp_path / "job", GLOO, 150, 4, "host:2:3000:forward")
+    export_fleet(fleet(tmp_path / "job" / "*.gz", workers=1), tmp_path / "fleet.html")
+    with chromium.browser(tmp_path / "profile") as browser:
+        browser.open(tmp_path / "fleet.html")
+        browser.wait("document.querySelector('[data-testid=heat]')")
+        browser.js(_NOTE_LABELS)
+        for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+            browser.key(key)
+        assert browser.wait("document.querySelector('.hovered').textContent").startswith("rank 3, step 101: ")
+        assert browser.js("document.querySelector('[data-testid=opened] h3').textContent") == "rank 3"
+        browser.wait("window.labels.length")
+        browser.js("window.labels = []")
+        browser.key("End")
+        browser.wait("window.labels.length")
+        labels = dict(browser.js("window.labels"))
+        assert "rank 149" in labels  # the chosen one
+        assert "rank 2" in labels  # the straggler
+        assert np.diff(sorted(labels.values())).min() > 13
+        assert browser.complaints == []

@@ -1,4 +1,4 @@
-// A heat map of ranks and steps: one row per rank, or several ranks per pixel where there are too many; hover names, a click selects.
+// A heat map of ranks and steps: one row per rank, or several ranks per pixel where there are too many; hover names, a click or arrow keys select.
 import { useRef, useState } from "preact/hooks";
 import { FONT, fitted, useCanvas } from "../canvas";
 import { isDark, theme } from "../colours";
@@ -22,6 +22,8 @@ const LEFT = 84;
 const BOTTOM = 20;
 const MOST = 560; // pixels of all rows
 const TALL = 22; // of one row
+const LABEL = 14; // of the name of a row
+const PAGE = 10; // rows that a page key moves by
 
 // dark where much time goes, in steps that are told apart in print too
 const LIGHT = [[247, 248, 250], [198, 219, 247], [122, 172, 236], [45, 110, 200], [10, 44, 110]] as const;
@@ -29,7 +31,7 @@ const DARK = [[28, 34, 43], [31, 66, 120], [50, 110, 190], [120, 176, 245], [224
 
 export function HeatMap(props: Props) {
   const { values, steps, rows } = props;
-  const [hover, setHover] = useState<[number, number] | null>(null);
+  const [cell, setCell] = useState<[number, number] | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const n = steps.length;
   const tall = Math.min(TALL, MOST / rows.length);
@@ -62,15 +64,15 @@ export function HeatMap(props: Props) {
     context.font = FONT;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    const every = Math.max(1, Math.ceil(14 / down));
-    rows.forEach((row, i) => {
+    const bottom = height - BOTTOM - LABEL / 2;
+    const middle = (i: number) => Math.min(bottom, Math.max(LABEL / 2, (i + 0.5) * down));
+    for (const i of labelled(rows.length, middle, [rows.indexOf(props.marked), rows.indexOf(props.active)])) {
+      const row = rows[i]!;
       const special = row === props.marked || row === props.active;
-      if (i % every && !special) return;
-      if (!special && rows.some((other, j) => (other === props.marked || other === props.active) && Math.abs(j - i) < every)) return;
       context.fillStyle = row === props.marked ? getComputedStyle(document.documentElement).getPropertyValue("--worse") : special ? colours.text : colours.muted;
       context.font = special ? `600 ${FONT}` : FONT;
-      context.fillText(fitted(context, props.name(row), LEFT - 10), LEFT - 6, Math.max(7, (i + 0.5) * down));
-    });
+      context.fillText(fitted(context, props.name(row), LEFT - 10), LEFT - 6, middle(i));
+    }
     for (const [row, stroke] of [
       [props.active, colours.text],
       [props.marked, getComputedStyle(document.documentElement).getPropertyValue("--worse")],
@@ -94,20 +96,42 @@ export function HeatMap(props: Props) {
     const i = Math.floor(((event.clientY - rect.top) / (rect.height - BOTTOM)) * rows.length);
     return s < 0 || s >= n || i < 0 || i >= rows.length ? null : [rows[i]!, s];
   };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const row = rows.indexOf(props.active);
+    const step = Math.min(cell?.[1] ?? 0, n - 1);
+    const moves: Record<string, [number, number]> = {
+      ArrowDown: [row + 1, step],
+      ArrowUp: [row - 1, step],
+      PageDown: [row + PAGE, step],
+      PageUp: [row - PAGE, step],
+      Home: [0, step],
+      End: [rows.length - 1, step],
+      ArrowLeft: [row, step - 1],
+      ArrowRight: [row, cell ? step + 1 : step],
+    };
+    const to = moves[event.key];
+    if (!to) return;
+    event.preventDefault();
+    const next = rows[Math.min(rows.length - 1, Math.max(0, to[0]))]!;
+    setCell([next, Math.min(n - 1, Math.max(0, to[1]))]);
+    props.onRow(next);
+  };
   const gradient = (isDark() ? DARK : LIGHT).map((c) => `rgb(${c.join(",")})`);
   return (
     <div class="heat" ref={box}>
       <canvas
         ref={ref}
         style={{ height: `${height}px` }}
-        role="img"
-        aria-label={`${rows.length} ranks and ${n} steps as a heat map; the table below has the sums`}
+        role="application"
+        tabIndex={0}
+        aria-label={`${rows.length} ranks and ${n} steps as a heat map: arrow keys choose a rank and a step; the table below has the sums`}
         data-testid="heat"
-        onMouseMove={(e) => setHover(at(e))}
-        onMouseLeave={() => setHover(null)}
+        onKeyDown={onKeyDown}
+        onMouseMove={(e) => setCell(at(e))}
+        onMouseLeave={() => setCell(null)}
         onClick={(e) => {
-          const cell = at(e);
-          if (cell) props.onRow(cell[0]);
+          const clicked = at(e);
+          if (clicked) props.onRow(clicked[0]);
         }}
       />
       <p class="legend">
@@ -119,11 +143,27 @@ export function HeatMap(props: Props) {
         </svg>
         <span>{time(high)} and more</span>
         <span class="hovered" aria-live="polite">
-          {hover ? `${props.name(hover[0])}, step ${steps[hover[1]]}: ${time(values[hover[0] * n + hover[1]]!)}` : ""}
+          {cell ? `${props.name(cell[0])}, step ${steps[cell[1]]}: ${time(values[cell[0] * n + cell[1]]!)}` : ""}
         </span>
       </p>
     </div>
   );
+}
+
+/** The rows whose names fit below each other: those that must be named, then from the top whatever is free. middle: of a name, in pixels. */
+function labelled(n: number, middle: (i: number) => number, first: number[]): number[] {
+  const taken: number[] = [];
+  const isFree = (i: number) => taken.every((other) => Math.abs(middle(other) - middle(i)) >= LABEL - 0.01);
+  for (const i of first) if (i >= 0 && isFree(i)) taken.push(i);
+  const named = taken.map(middle);
+  let last = -Infinity;
+  for (let i = 0; i < n; i++) {
+    const y = middle(i);
+    if (y - last < LABEL - 0.01 || named.some((other) => Math.abs(other - y) < LABEL - 0.01)) continue;
+    taken.push(i);
+    last = y;
+  }
+  return taken;
 }
 
 function colour(share: number): string {

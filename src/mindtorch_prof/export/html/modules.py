@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arrays import Array, BoolArray, IntArray
+from ...call_paths import Paths
 from ...frames import MODULE_PREFIX
 from ...trace import ENGINE
 from ...tree import depths_below, levels, memory_events, nearest
@@ -85,14 +86,17 @@ def nodes_of_events(results: Results, tree: Modules) -> IntArray:
 
 
 def event_modules(results: Results) -> tuple[IntArray, list[str]] | None:
-    """For each event the number of its module, and the modules' paths."""
+    """For each event the number of its module (-1: none), and the paths of the modules that have events."""
     tree = module_tree(results)
     if tree is None:
         return None
-    paths: list[str] = []
-    for name, parent in zip(tree.names, tree.parent.tolist()):
-        paths.append(name if parent < 0 else f"{paths[parent]} / {name}")
-    return nodes_of_events(results, tree), paths
+    used, number = np.unique(nodes_of_events(results, tree), return_inverse=True)
+    without = int((used < 0).sum())
+    # only of modules with events: all paths of modules nested deeply would be the square of their depth
+    paths = Paths(tuple(tree.names), np.arange(len(tree.names)), tree.parent)
+    return number.reshape(-1) - without, [
+        " / ".join(reversed(paths[node])) for node in used[without:].tolist()
+    ]
 
 
 def modules_block(results: Results) -> Block | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 import numpy as np
 
 from ...arrays import BoolArray, IntArray
+from ...call_paths import innermost_frames
 from ...communication import on_device
 from ...frames import MODULE_PREFIX
 from ...trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
@@ -40,6 +41,11 @@ MOST_SPANS = 1_000_000
 MOST_ARROWS = 200_000
 MOST_LANES = 256  # per track; deeper spans are drawn in the last lane
 MOST_ROUNDS = 40  # of moving overlapping spans to the next lane
+
+
+_FRAMES = (
+    500  # of a stack, the innermost ones: whole stacks of deep recursion would be the square of its depth
+)
 
 
 class Track(TypedDict):
@@ -336,11 +342,19 @@ def _add_details(
         column("inputs", trace.inputs + 1)
         values["inputs"] = input_texts(trace)
     if len(trace.stacks):
-        column("stack", trace.stack + 1)
+        used, number = np.unique(trace.stack, return_inverse=True)  # not of calls without an event
+        column("stack", number.reshape(-1) + int(len(used) > 0 and used[0] >= 0))
         frames: dict[str, int] = {}
-        flat = [frames.setdefault(frame, len(frames)) for stack in trace.stacks for frame in stack]
+        flat: list[int] = []
+        first = [0]
+        for stack in used[used >= 0].tolist():
+            shown = innermost_frames(trace.stacks, stack, _FRAMES + 1)
+            if len(shown) > _FRAMES:
+                shown = (*shown[:_FRAMES], "... and the calls around it")
+            flat += [frames.setdefault(frame, len(frames)) for frame in shown]
+            first.append(len(flat))
         block.add("stack.frame", np.array(flat, np.int64))
-        block.add("stack.first", np.cumsum([0, *map(len, trace.stacks)]), rising=True)
+        block.add("stack.first", np.array(first, np.int64), rising=True)
         values["frames"] = list(frames)
     column("sequence", trace.sequence + 1)
     if trace.extra is not None and len(trace.extra_table):
