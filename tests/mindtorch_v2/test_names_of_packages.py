@@ -293,7 +293,9 @@ def test_names_of_spread_tensors_are_importable_and_refuse() -> None:
 
 def test_a_model_is_not_of_the_sharded_class_wherever_a_package_imports_it_from() -> None:
     from mindtorch_v2.distributed import fsdp
-    from mindtorch_v2.distributed.fsdp.api import ShardingStrategy
+    from mindtorch_v2.distributed._tensor import DTensor
+    from mindtorch_v2.distributed._tensor.experimental import implicit_replication
+    from mindtorch_v2.distributed.fsdp.api import LocalStateDictConfig, ShardingStrategy
     from mindtorch_v2.distributed.fsdp.fully_sharded_data_parallel import (
         FullyShardedDataParallel,
         StateDictType,
@@ -304,6 +306,9 @@ def test_a_model_is_not_of_the_sharded_class_wherever_a_package_imports_it_from(
     assert not isinstance(torch.nn.Linear(1, 1), FullyShardedDataParallel)
     with pytest.raises(NotImplementedError, match="DistributedDataParallel"):
         FullyShardedDataParallel(torch.nn.Linear(1, 1))
+    for refused in (DTensor, implicit_replication, LocalStateDictConfig):
+        with pytest.raises(NotImplementedError, match="is not part of this library"):
+            refused()
 
 
 def test_placements_are_values() -> None:

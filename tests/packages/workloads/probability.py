@@ -114,7 +114,7 @@ def torchsde() -> dict[str, Any]:
         def g(self, t: Any, y: Any) -> Any:
             return 0.1 * y
 
-    path = BrownianInterval(t0=0.0, t1=1.0, size=(2, 1), entropy=3)
+    path = BrownianInterval(t0=0.0, t1=1.0, size=(2, 1), entropy=3, levy_area_approximation="space-time")
     return {"path": numbers(sdeint(Noise(), torch.ones(2, 1), torch.linspace(0, 1, 3), bm=path, dt=0.1))}
 
 

@@ -62,6 +62,9 @@ FullOptimStateDictConfig: Any = refused_class("fsdp", "FullOptimStateDictConfig"
 ShardedStateDictConfig: Any = refused_class("fsdp", "ShardedStateDictConfig", _REASON)
 ShardedOptimStateDictConfig: Any = refused_class("fsdp", "ShardedOptimStateDictConfig", _REASON)
 StateDictConfig: Any = refused_class("fsdp", "StateDictConfig", _REASON)
+LocalStateDictConfig: Any = refused_class("fsdp", "LocalStateDictConfig", _REASON)
+LocalOptimStateDictConfig: Any = refused_class("fsdp", "LocalOptimStateDictConfig", _REASON)
+StateDictSettings: Any = refused_class("fsdp", "StateDictSettings", _REASON)
 OptimStateDictConfig: Any = refused_class("fsdp", "OptimStateDictConfig", _REASON)
 MixedPrecisionPolicy: Any = refused_class("fsdp", "MixedPrecisionPolicy", _REASON)
 CPUOffloadPolicy: Any = refused_class("fsdp", "CPUOffloadPolicy", _REASON)
@@ -71,7 +74,8 @@ register_fsdp_forward_method = refused_function("fsdp", "register_fsdp_forward_m
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullOptimStateDictConfig", "FullStateDictConfig",
-    "FullyShardedDataParallel", "MixedPrecision", "MixedPrecisionPolicy", "OffloadPolicy", "OptimStateDictConfig",
-    "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictType", "fully_shard",
+    "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy",
+    "OffloadPolicy", "OptimStateDictConfig",
+    "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType", "fully_shard",
     "register_fsdp_forward_method",
 ]  # fmt: skip
