@@ -79,7 +79,6 @@ class profile(EventAnswers):
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
         activity_filters: dict[ProfilerActivity, set[str]] | None = None,
-        keep: Keep | None = None,
     ) -> None:
         self.enabled = enabled
         self._sealed: Results | None = None
@@ -125,7 +124,7 @@ class profile(EventAnswers):
         self.trace_id = ""
         self._shapes = bool(record_shapes)
         self._recorder: Recorder | None = None
-        self._keep = keep or Keep()
+        self.keep = Keep()  # what is kept of the recording, and where; a session may want something else
         self.ended_by = FINISHED  # why the recording ends; for its spill folder
         if not use_cpu and not use_kineto:
             raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
@@ -192,7 +191,7 @@ class profile(EventAnswers):
                     event_metadata=bool(self.experimental_config.expose_kineto_event_metadata),
                 )
             )
-            self._recorder.keeper = self._keep.keeper(self._recorder)
+            self._recorder.keeper = self.keep.keeper(self._recorder)
             _common_ops.prepare()  # so that the recording does not measure how ops are compiled
             self._recorder.own_cost = own_cost(self._recorder)
         self._recorder.trace_id = self.trace_id

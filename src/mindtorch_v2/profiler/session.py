@@ -99,11 +99,8 @@ class _KinetoProfile(RecordingAnswers):
         acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
-        spill_dir: str | os.PathLike[str] | None = None,
-        max_events: int | None = None,
-        max_memory: int | None = None,
     ) -> None:
-        self._keep = Keep.checked(spill_dir, max_events, max_memory)
+        self._keep = Keep()  # everything, in memory
         self.activities, self.activity_filters = (
             (supported_activities(), {}) if activities is None else _parse_activities(activities)
         )
@@ -162,8 +159,8 @@ class _KinetoProfile(RecordingAnswers):
             custom_trace_id_callback=self.custom_trace_id_callback,
             post_processing_timeout_s=self.post_processing_timeout_s,
             activity_filters=self.activity_filters,
-            keep=self._keep,
         )
+        self.profiler.keep = self._keep
         self.profiler._prepare_trace()
 
     def start_trace(self) -> None:
@@ -369,10 +366,8 @@ class profile(_KinetoProfile):
             acc_events=acc_events,
             custom_trace_id_callback=custom_trace_id_callback,
             post_processing_timeout_s=post_processing_timeout_s,
-            spill_dir=spill_dir,
-            max_events=max_events,
-            max_memory=max_memory,
         )
+        self._keep = Keep.checked(spill_dir, max_events, max_memory)
         if schedule:
             self.schedule = schedule
             self.record_steps = True
