@@ -808,6 +808,29 @@ print("forking::fork" in names, "aten::add" in names)
     assert run_python(code, MINDTORCH_CORE=choice).split() == ["True", "True"]
 
 
+def test_an_error_of_a_signal_handler_is_raised_although_the_recorder_was_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def handle(number: int, frame: Any) -> None:
+        raise TimeoutError("the program's")
+
+    def interrupted() -> None:
+        signal.raise_signal(signal.SIGINT)
+        for _ in range(1000):
+            pass
+
+    reported: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        with pytest.raises(TimeoutError, match="the program's"):
+            python_core._reporting(interrupted)
+        assert python_core._reporting(lambda: 1 // 0, otherwise=-1) == -1
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert [type(each.exc_value) for each in reported] == [ZeroDivisionError]
+
+
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
 @pytest.mark.parametrize("choice", [module.NAME for module in CORES])
 def test_a_signal_handler_may_record_on_its_own(choice: str, run_python: Any) -> None:

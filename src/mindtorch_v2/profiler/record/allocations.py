@@ -67,14 +67,18 @@ def observe(array: np.ndarray) -> int:
     owner = array if array.base is None else owner_of(array)
     address = _WHOLE if owner is array else address_of(array)
     watch = _watched.get(id(owner))
-    if watch is None or watch() is None:
-        watch = _watched[id(owner)] = _Watch(owner, _freed)
-        watch.key, watch.blocks = id(owner), []
-    elif any(block.address == address for block in watch.blocks):
+    if watch is not None and watch() is None:
+        watch = None
+    if watch is not None and any(block.address == address for block in watch.blocks):
         return 0
-    allocation_id = clock()
-    watch.blocks.append(_Block(address, allocation_id, nbytes))
-    return allocation_id
+    block = _Block(address, clock(), nbytes)
+    if watch is None:
+        watch = _Watch(owner, _freed)
+        watch.key, watch.blocks = id(owner), [block]
+        _watched[id(owner)] = watch  # whole: a signal handler may look at it at once
+    else:
+        watch.blocks.append(block)
+    return block.allocation_id
 
 
 def allocation_id(array: np.ndarray) -> int:

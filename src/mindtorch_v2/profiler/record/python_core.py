@@ -7,6 +7,7 @@ of its own, plain lists that grow by a few integers per event. Names, inputs and
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -153,8 +154,23 @@ def _reporting(function: Callable[..., Any], *arguments: Any, otherwise: Any = N
     except RecursionError:  # the program's: its next call would raise it too
         raise
     except Exception as error:
+        if _is_of_a_signal_handler(error):
+            raise
         _Failure(error)
         return otherwise
+
+
+def _is_of_a_signal_handler(error: Exception) -> bool:
+    """Whether a signal handler of the program raised the error while the recorder ran."""
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = {
+        getattr(handler, "__code__", getattr(type(handler).__call__, "__code__", None))
+        for handler in handlers
+    }
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code not in codes:
+        step = step.tb_next
+    return step is not None
 
 
 def record_op(op: Any, *arguments: Any) -> Any:
