@@ -311,6 +311,38 @@ def test_a_forked_process_neither_duplicates_nor_corrupts(ended: dict[str, tuple
     assert code == 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_process_that_is_forked_while_rows_are_taken_can_end(tmp_path: Path) -> None:
+    prof = profile(spill_dir=tmp_path / "p")
+    prof.start()
+    keeper = prof.profiler._recorder.keeper
+    taken, forked = threading.Event(), threading.Event()
+
+    def take() -> None:
+        with keeper._lock:
+            taken.set()
+            forked.wait(60)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    taken.wait()
+    child = os.fork()
+    if child == 0:
+        prof.stop()
+        keeper._at_exit()  # what the end of an interpreter calls
+        os._exit(0)
+    forked.set()
+    thread.join()
+    deadline = time.monotonic() + 30
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if ended == (0, 0):
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    prof.stop()
+    assert ended == (child, 0)
+
+
 _PROCESSES = """
 import multiprocessing, sys
 import mindtorch_v2 as torch

@@ -86,9 +86,14 @@ class Keeper:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.pid = os.getpid()
-        self._lock = threading.RLock()  # a signal handler may come while its thread takes rows
+        self._locks = {self.pid: threading.RLock()}  # a signal handler may come while its thread takes rows
         self._ends = threading.Event()
         self._thread: threading.Thread | None = None
+
+    @property
+    def _lock(self) -> Any:
+        """The lock of this process: in a forked one, a thread that is not there may hold the lock of its parent."""
+        return self._locks.setdefault(os.getpid(), threading.RLock())
 
     def begin(self) -> None:
         """Take rows from now on."""
@@ -98,13 +103,10 @@ class Keeper:
 
     def end(self) -> None:
         """Take no more in the background."""
-        self._ends.set()
-        if (
-            self._thread is not None
-            and self._thread is not threading.current_thread()
-            and os.getpid() == self.pid
-        ):
-            self._thread.join()
+        if os.getpid() == self.pid:  # else the thread is not in this process
+            self._ends.set()
+            if self._thread is not None and self._thread is not threading.current_thread():
+                self._thread.join()
         self._thread = None
 
     def _run(self) -> None:
