@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import ends_well
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trace_equality import events_of, parts_of
@@ -333,14 +334,9 @@ def test_a_process_that_is_forked_while_rows_are_taken_can_end(tmp_path: Path) -
         os._exit(0)
     forked.set()
     thread.join()
-    deadline = time.monotonic() + 30
-    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    if ended == (0, 0):
-        os.kill(child, 9)
-        os.waitpid(child, 0)
+    ended_well = ends_well(child)
     prof.stop()
-    assert ended == (child, 0)
+    assert ended_well
 
 
 _PROCESSES = """

@@ -16,6 +16,7 @@ import fact_files
 import numpy as np
 import pytest
 import random_rows
+from forked import ends_well
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -251,11 +252,6 @@ def test_a_child_can_draw_although_another_thread_drew_when_it_was_forked() -> N
     if child == 0:
         os._exit(0 if float(torch.rand(())) == expected else 1)
     thread.join()
-    deadline = time.monotonic() + 30
-    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    if ended == (0, 0):
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-    assert ended == (child, 0)
+    ended_well = ends_well(child)
+    assert ended_well
     assert float(torch.rand(())) == expected
