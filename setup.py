@@ -56,8 +56,13 @@ EXTENSIONS = [
         *("recorder.c", "calls.c", "inputs.c", "memory.c", "tensors.c", "log.c", "table.c", "clock.c"),
         numpy=True,
     ),
-    extension("mindtorch_v2._slots", "tensor_slots.c", "operators.c"),
-    extension("mindtorch_v2._ops._fused", "fused_loops.c", numpy=True),
+    extension("mindtorch_v2._slots", "tensor_slots.c", "operators.c", "annotations.c"),
+    extension(
+        "mindtorch_v2._ops._fused",
+        *("fused_module.c", "fused_pointwise.c", "fused_rows.c", "fused_products.c", "fused_random.c"),
+        *("fused_windows.c", "fused_grid.c"),
+        numpy=True,
+    ),
     extension("mindtorch_prof.analysis._longest_path", "longest_path.c"),
     extension("mindtorch_prof.load._reader", "reader.c", "reader_json.c", "reader_spans.c", numpy=True),
 ]

@@ -1,4 +1,4 @@
-/* Operators of tensors, for the module of the tensors' slots. */
+/* Operators of tensors and ranges of annotations, for the module of the tensors' slots. */
 
 #ifndef MINDTORCH_OPERATORS_H
 #define MINDTORCH_OPERATORS_H
@@ -7,5 +7,6 @@
 #include <Python.h>
 
 int add_operators(PyObject *module);
+int add_annotations(PyObject *module);
 
 #endif

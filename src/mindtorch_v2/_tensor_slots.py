@@ -1,4 +1,5 @@
-"""The internal fields of a tensor: their defaults in, the functions that allocate tensors and views out. And the operators of the class.
+"""The internal fields of a tensor: their defaults in, the functions that allocate tensors and views out. And what else the
+compiled core holds of the library: the operators of the class, and the base of annotations.
 
 The fields are slots of the Tensor class, so that a tensor's `__dict__` holds what the program stored there and nothing else. A slot
 has no default on its class: the allocator sets all of them. `_array` is the one that it leaves unset.
@@ -38,8 +39,8 @@ DEFAULTS: dict[str, Any] = {
     "_post_accumulate_hooks": None,
     "_retain_handle": None,
     "_spoiled": None,  # why a backward pass that saved this may not use it
-    "_array_missing": False,  # a meta tensor or a wrapper subclass, which have `_meta` (shape, dtype, strides)
-    "_meta": None,
+    "_array_missing": False,  # a meta tensor or a wrapper subclass, which have `_array_description` (shape, dtype, strides)
+    "_array_description": None,
     "_shown_device": None,  # the device that a wrapper subclass names
     "_func_level": 0,  # the transform of `torch.func` that made this leaf, counted from the outermost
 }
@@ -80,10 +81,16 @@ def operator(cls: type, name: str, op: Any) -> Any:
     return op.operator if _compiled is None else _compiled.Operator(cls, name, op)
 
 
-def set_recorder(recorder: Any) -> None:
-    """Tell the compiled operators the value of `_dispatch.recorder`, which `op.operator` reads itself."""
+def set_hooks(recorder: Any, ranges: Any) -> None:
+    """Tell the compiled operators and annotations the slots of these names in `_dispatch`, which their twins read themselves."""
     if _compiled is not None:
         _compiled.set_recorder(recorder)
+        _compiled.set_ranges(ranges)
+
+
+def compiled_range() -> Any:
+    """The compiled base of `record_function`, and its mark for ranges that were not recorded; None: there is none."""
+    return None if _compiled is None else (_compiled.Range, _compiled.NOT_RECORDED)
 
 
 def recorded_operators() -> int:
@@ -108,7 +115,7 @@ def _new_tensor(kind: Any) -> Any:
     tensor._storage = tensor._views_rg = tensor._views = tensor._view_link = tensor._grad_fn = None
     tensor._base = tensor._view_made_in = None
     tensor._replay = tensor._grad = tensor._accumulator = tensor._hooks = tensor._post_accumulate_hooks = None
-    tensor._retain_handle = tensor._spoiled = tensor._meta = tensor._shown_device = None
+    tensor._retain_handle = tensor._spoiled = tensor._array_description = tensor._shown_device = None
     tensor._rg = tensor._multi_view = tensor._array_missing = False
     tensor._form = tensor._tensor_id = tensor._output_nr = tensor._seen_version = tensor._func_level = 0
     return tensor

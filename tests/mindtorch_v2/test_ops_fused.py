@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import types
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from fused_loops import DTYPES, arrays, assert_same_bits, dtypes, fused_and_twin, values
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import _sampling
+from mindtorch_v2 import _random, _sampling
 from mindtorch_v2._dispatch import OPS
 from mindtorch_v2._ops import _core, _exp, convolution
 
@@ -22,75 +24,7 @@ pytestmark = pytest.mark.skipif(
     _core._fused is None, reason="the compiled core is not built, or MINDTORCH_CORE=python"
 )
 
-DTYPES = (np.float32, np.float64)
-
-
-def fused_and_twin(loop: str, call: Any, *arguments: Any) -> tuple[Any, Any]:
-    """What `call` returns with the fused loop, and with the NumPy code alone, on copies of the arguments."""
-    results = []
-    for function in (getattr(_core, loop), lambda *_: None):
-        with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
-            patch.setattr(_core, loop, function)
-            results.append(call(*[_copied(a) for a in arguments]))
-    return results[0], results[1]
-
-
-def _copied(argument: Any) -> Any:
-    """A copy of an array with the same strides."""
-    if not isinstance(argument, np.ndarray) or not argument.size:
-        return argument
-    if 0 in argument.strides or any(s < 0 for s in argument.strides):
-        return argument
-    span = sum((n - 1) * s for n, s in zip(argument.shape, argument.strides)) + argument.itemsize
-    memory = np.zeros(-(-span // argument.itemsize), argument.dtype)
-    copy = np.lib.stride_tricks.as_strided(memory, argument.shape, argument.strides)
-    copy[...] = argument
-    return copy
-
-
-def assert_same_bits(actual: Any, expected: Any) -> None:
-    if isinstance(expected, (tuple, list)):
-        assert len(actual) == len(expected)
-        for one, other in zip(actual, expected):
-            assert_same_bits(one, other)
-        return
-    assert type(actual) is type(expected)
-    assert actual.dtype == expected.dtype
-    assert actual.shape == expected.shape
-    assert actual.size == 0 or actual.strides == expected.strides
-    assert np.array_equal(actual, expected, equal_nan=True)
-    numbers = ~np.isnan(expected)
-    assert np.array_equal(np.signbit(actual)[numbers], np.signbit(expected)[numbers])
-
-
-def values(dtype: Any) -> st.SearchStrategy[float]:
-    """Ordinary numbers more often than NaN, infinities, and numbers that overflow or underflow."""
-    width = np.dtype(dtype).itemsize * 8
-    ordinary = st.floats(-8, 8, width=width, allow_subnormal=False)
-    return st.one_of(ordinary, ordinary, st.floats(width=width))
-
-
-@st.composite
-def arrays(draw: Any, shape: Any, dtype: Any, elements: Any = None) -> np.ndarray:
-    """An array of this shape: contiguous, or with its axes permuted in memory, with gaps, or expanded."""
-    shape = tuple(shape)
-    elements = values(dtype) if elements is None else elements
-    kind = draw(st.sampled_from(("contiguous", "contiguous", "contiguous", "permuted", "gaps", "expanded")))
-    if kind == "permuted" and len(shape) > 1:
-        order = draw(st.permutations(range(len(shape))))
-        array = draw(hnp.arrays(dtype, tuple(shape[d] for d in order), elements=elements))
-        return array.transpose(np.argsort(order))
-    if kind == "gaps" and shape:
-        array = draw(hnp.arrays(dtype, (*shape[:-1], shape[-1] * 2), elements=elements))
-        return array[..., ::2]
-    if kind == "expanded" and shape:
-        array = draw(hnp.arrays(dtype, (1, *shape[1:]), elements=elements))
-        return np.broadcast_to(array, shape)
-    return draw(hnp.arrays(dtype, shape, elements=elements))
-
-
 SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=9)
-dtypes = st.sampled_from(DTYPES)
 scalars = st.one_of(st.floats(-2, 2), st.sampled_from([0, 1, 1.0, 0.5, -0.5, 3, float("inf"), float("nan")]))
 
 
@@ -103,25 +37,21 @@ def same_shaped(draw: Any, count: int) -> list[np.ndarray]:
     return [draw(arrays(shape, dtype)) for _ in range(count)]
 
 
-@settings(deadline=None)
 @given(same_shaped(2), scalars, st.booleans())
 def test_add_with_alpha(operands: list, alpha: Any, in_place: bool) -> None:
     _compare_into("add_scaled", "add.Tensor", operands, alpha, in_place)
 
 
-@settings(deadline=None)
 @given(same_shaped(2), scalars, st.booleans())
 def test_lerp(operands: list, weight: Any, in_place: bool) -> None:
     _compare_into("lerp", "lerp.Scalar", operands, weight, in_place)
 
 
-@settings(deadline=None)
 @given(same_shaped(3), scalars, st.booleans())
 def test_addcmul(operands: list, value: Any, in_place: bool) -> None:
     _compare_into("addcmul", "addcmul", operands, value, in_place)
 
 
-@settings(deadline=None)
 @given(same_shaped(3), scalars, st.booleans())
 def test_addcdiv(operands: list, value: Any, in_place: bool) -> None:
     _compare_into("addcdiv", "addcdiv", operands, value, in_place)
@@ -139,7 +69,6 @@ def _compare_into(loop: str, name: str, operands: list, scalar: Any, in_place: b
     assert_same_bits(*fused_and_twin(loop, call, *operands))
 
 
-@settings(deadline=None)
 @given(same_shaped(2), scalars)
 def test_gradient_of_relu(operands: list, threshold: Any) -> None:
     assert_same_bits(
@@ -151,7 +80,6 @@ def test_gradient_of_relu(operands: list, threshold: Any) -> None:
     )
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_masked_fill_with_a_mask_of_the_last_dimensions(data: Any) -> None:
     shape, dtype = data.draw(SHAPES), data.draw(dtypes)
@@ -191,7 +119,6 @@ def test_other_dtypes_and_byte_orders_are_left_to_numpy(dtype: Any) -> None:
 # -------------------------------------------------------------------------------- gelu
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_gelu(data: Any) -> None:
     x = data.draw(arrays(data.draw(SHAPES), np.float32))
@@ -200,7 +127,6 @@ def test_gelu(data: Any) -> None:
     )
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_gradient_of_gelu(data: Any) -> None:
     shape = data.draw(SHAPES)
@@ -220,7 +146,6 @@ def test_gelu_over_several_blocks(size: int) -> None:
     )
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_exponentials(data: Any) -> None:
     x = data.draw(arrays(data.draw(SHAPES), np.float32))
@@ -239,7 +164,6 @@ def test_exp_is_exact_to_two_units_and_reaches_zero_and_infinity() -> None:
     np.testing.assert_array_equal(_exp.exp(ends), [0, 0, np.inf, np.inf, np.nan, 1, 1])
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_clamp_and_relu(data: Any) -> None:
     x = data.draw(arrays(data.draw(SHAPES), data.draw(dtypes)))
@@ -272,15 +196,37 @@ def test_normal_random_numbers(size: int, mean: float, std: float) -> None:
 
     fused = drawn()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_sampling, "_fused_units", lambda draws: None)
+        patch.setattr(_random, "_fused", None)
         patch.setattr(_sampling, "_fused_normals", lambda *_: None)
         assert_same_bits(fused, drawn())
+
+
+def test_the_compiled_engine_draws_what_numpys_draws() -> None:
+    compiled = torch.Generator().manual_seed(3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_random, "_fused", None)
+        plain = torch.Generator().manual_seed(3)
+        assert plain.words is None
+    for count in (1, 10, 700, 0, 623, 5000):
+        assert np.array_equal(compiled.raw(count), plain.raw(count))
+        assert np.array_equal(_sampling.unit24(compiled, count), _sampling.unit24(plain, count))
+        assert np.array_equal(_sampling.unit53(compiled, count), _sampling.unit53(plain, count))
+    assert np.array_equal(compiled.state_bytes(), plain.state_bytes())
+    plain.set_state_bytes(compiled.state_bytes())
+    assert np.array_equal(compiled.raw(1000), plain.raw(1000))
+
+
+def test_words_that_are_no_engine_are_refused() -> None:
+    words = np.zeros(625, np.uint32)
+    words[-1] = 625
+    for engine in (words, words[:-1], words.astype(np.int64), None):
+        with pytest.raises(TypeError, match="625 words"):
+            _core._fused.draws(engine, 3)
 
 
 # -------------------------------------------------------------------------------- rows
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_softmax_and_log_softmax(data: Any) -> None:
     shape, dtype = data.draw(SHAPES), data.draw(dtypes)
@@ -290,7 +236,6 @@ def test_softmax_and_log_softmax(data: Any) -> None:
         assert_same_bits(*fused_and_twin(name, lambda x, n=name: OPS[f"_{n}"].kernel(x, dim, False), x))
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_gradients_of_softmax_and_log_softmax(data: Any) -> None:
     shape, dtype = data.draw(SHAPES), data.draw(dtypes)
@@ -325,7 +270,6 @@ def normalized(draw: Any) -> tuple:
     return draw(arrays(shape, dtype)), dims, weight, bias
 
 
-@settings(deadline=None)
 @given(normalized(), st.sampled_from([1e-5, 0.0, 1.0]))
 def test_layer_norm(case: tuple, eps: float) -> None:
     x, dims, weight, bias = case
@@ -341,7 +285,6 @@ def test_layer_norm(case: tuple, eps: float) -> None:
     )
 
 
-@settings(deadline=None)
 @given(st.data(), normalized())
 def test_gradient_of_layer_norm(data: Any, case: tuple) -> None:
     x, dims, weight, bias = case
@@ -385,7 +328,6 @@ def test_layer_norm_of_long_rows(dtype: Any) -> None:
 # -------------------------------------------------------------------------------- columns and places
 
 
-@settings(deadline=None)
 @given(st.data(), st.booleans())
 def test_sum_of_columns(data: Any, keepdim: bool) -> None:
     shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=12))
@@ -402,7 +344,6 @@ def test_sum_of_many_columns(shape: tuple, dtype: Any) -> None:
     assert_same_bits(*fused_and_twin("sum_columns", lambda x: kernel(x, (0,), False, None), x))
 
 
-@settings(deadline=None)
 @given(st.data(), scalars, scalars)
 def test_addmm_with_a_bias(data: Any, beta: Any, alpha: Any) -> None:
     rows, inner, cols = (data.draw(st.integers(0, 9)) for _ in range(3))
@@ -416,7 +357,6 @@ def test_addmm_with_a_bias(data: Any, beta: Any, alpha: Any) -> None:
     )
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_gradient_of_an_embedding(data: Any) -> None:
     count, table, width = (data.draw(st.integers(low, high)) for low, high in ((0, 30), (1, 5), (1, 9)))
@@ -446,7 +386,6 @@ def test_places_outside_of_a_table_are_left_to_numpy() -> None:
     assert _core.nll_gradient(np.array([0, 3]), 3, np.ones((), np.float32)) is None
 
 
-@settings(deadline=None)
 @given(st.data(), st.sampled_from([0, 1, 2]), st.sampled_from([-100, 0, 2]))
 def test_nll_loss_and_its_gradient(data: Any, reduction: int, ignore_index: int) -> None:
     rows, classes = data.draw(st.integers(0, 9)), data.draw(st.integers(1, 9))
@@ -475,7 +414,6 @@ def test_nll_loss_and_its_gradient(data: Any, reduction: int, ignore_index: int)
 # -------------------------------------------------------------------------------- convolution
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_convolutions_of_stride_one(data: Any) -> None:
     dims = data.draw(st.integers(1, 3))
@@ -578,3 +516,55 @@ def test_the_stub_lists_the_functions_of_the_module() -> None:
     text = Path(_core.__file__).with_name("_fused.pyi").read_text()
     listed = {line[4:].split("(")[0] for line in text.splitlines() if line.startswith("def ")}
     assert listed == {name for name in dir(_core._fused) if not name.startswith("_")}
+
+
+@given(st.data(), dtypes, st.booleans())
+def test_topk(data: Any, dtype: Any, largest: bool) -> None:
+    cols = data.draw(st.sampled_from([1, 2, 9, 70, 100]))
+    few = st.sampled_from([0.0, 1.0, 2.0, -3.0, float("inf"), float("nan")])
+    x = data.draw(hnp.arrays(dtype, (3, cols), elements=data.draw(st.sampled_from([few, values(dtype)]))))
+    x = x + x.dtype.type(0)
+    k = data.draw(st.integers(0, min(cols, 20)))
+    assert_same_bits(*fused_and_twin("topk", lambda x: OPS["topk"].kernel(x, k, -1, largest, True), x))
+
+
+def test_views_of_negative_size_are_left_to_numpy() -> None:
+    assert _core.strided(np.zeros((2, 3), np.float32), (5, 0, -1), (36, 36, 36)) is None
+
+
+@given(st.data())
+def test_views_with_other_strides_stay_inside_of_the_array(data: Any) -> None:
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=4))
+    x = data.draw(arrays(shape, np.float32))
+    ndim = data.draw(st.integers(0, 3))
+    sizes = tuple(data.draw(st.lists(st.integers(-1, 5), min_size=ndim, max_size=ndim)))
+    steps = tuple(data.draw(st.lists(st.integers(-9, 9).map(lambda n: 4 * n), min_size=ndim, max_size=ndim)))
+    view = _core.strided(x, sizes, steps)
+    if view is None:
+        return
+    assert (view.shape, view.dtype) == (sizes, x.dtype)
+    if not view.size:
+        return
+    low, high = np.lib.array_utils.byte_bounds(view)
+    lowest, highest = np.lib.array_utils.byte_bounds(x)
+    assert lowest <= low <= high <= highest
+    expected = np.lib.stride_tricks.as_strided(x, sizes, steps)
+    assert np.array_equal(view, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.3, -7.1])
+def test_one_rounding_of_a_product_and_a_sum(scale: float) -> None:
+    x = np.random.default_rng(0).standard_normal(1000)
+    fused = _sampling.fma64(x, scale, 1.1)
+    with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+        patch.setattr(_sampling, "_fused_fma", lambda *_: None)
+        twin = _sampling.fma64(x, scale, 1.1)
+    assert np.array_equal(fused, twin)
+
+
+def test_a_compiled_core_that_is_older_than_the_sources_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "_fused", types.SimpleNamespace(__file__="old/_fused.so"))
+    with pytest.raises(
+        ImportError, match=r"old/_fused.so has no loop 'relu': it is older than the Python sources"
+    ):
+        _core._loop("relu")

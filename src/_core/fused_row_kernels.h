@@ -1,78 +1,4 @@
-/* The loops of fused_loops.c for one floating-point type. Included once per type with these macros defined:
- * REAL the C type, FN(name) the name of a function for that type, LOOP(name) NumPy's inner loop of a ufunc for that type.
- *
- * Every loop does, element by element, the operations of its NumPy twin in the same order, so the results are equal to the last bit:
- * sums, exp, log and tanh are taken by NumPy's own inner loops, and the compiler must not contract a * b + c (see setup.py). */
-
-/* ---------------------------------------------------------------------------------------------- pointwise */
-
-CLONES static void FN(lerp_near)(const REAL *start, const REAL *end, REAL weight, REAL *out, npy_intp n)
-{
-    INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) {
-        out[i] = start[i] + (end[i] - start[i]) * weight;
-    }
-}
-
-CLONES static void FN(lerp_far)(const REAL *start, const REAL *end, REAL complement, REAL *out, npy_intp n)
-{
-    INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) {
-        out[i] = end[i] - (end[i] - start[i]) * complement;
-    }
-}
-
-CLONES static void FN(addcmul)(const REAL *self, const REAL *a, const REAL *b, REAL value, REAL *out, npy_intp n)
-{
-    INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) {
-        out[i] = self[i] + (a[i] * b[i]) * value;
-    }
-}
-
-CLONES static void FN(addcdiv)(const REAL *self, const REAL *a, const REAL *b, REAL value, REAL *out, npy_intp n)
-{
-    INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) {
-        out[i] = self[i] + (a[i] * value) / b[i];
-    }
-}
-
-CLONES static void FN(add_scaled)(const REAL *self, const REAL *other, REAL alpha, REAL *out, npy_intp n)
-{
-    INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) {
-        out[i] = self[i] + other[i] * alpha;
-    }
-}
-
-CLONES static void FN(threshold_backward)(const REAL *g, const REAL *x, REAL threshold, REAL *out, npy_intp n)
-{
-    INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) {
-        out[i] = g[i] * (REAL)(x[i] > threshold ? 1 : 0);
-    }
-}
-
-CLONES static void FN(clamp)(const REAL *x, REAL low, REAL high, REAL *out, npy_intp n)
-{
-    INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) {
-        REAL bounded = x[i] <= low ? low : x[i]; /* of two zeros the bound, as NumPy's maximum and minimum have it; NaN stays */
-        out[i] = bounded >= high ? high : bounded;
-    }
-}
-
-/* A mask of n elements over `count` times n numbers. */
-CLONES static void FN(masked_fill)(const REAL *x, const npy_bool *mask, REAL value, REAL *out, npy_intp count, npy_intp n)
-{
-    for (npy_intp i = 0; i < count; i++, x += n, out += n) {
-        INDEPENDENT
-        for (npy_intp j = 0; j < n; j++) {
-            out[j] = mask[j] ? value : x[j];
-        }
-    }
-}
+/* Loops over rows and columns of matrices, for one floating-point type: see fused_both_types.h. */
 
 /* ---------------------------------------------------------------------------------------------- rows and columns */
 
@@ -388,69 +314,31 @@ static void FN(layer_norm_backward)(const REAL *g, const REAL *x, const REAL *me
     }
 }
 
-/* ---------------------------------------------------------------------------------------------- convolution */
+/* ---------------------------------------------------------------------------------------------- largest and smallest */
 
-/* out = a @ b for matrices of (m, n) and (n, p), given how far apart their rows and columns are; `out` is contiguous. */
-static void FN(product)(const REAL *a, npy_intp a_row, npy_intp a_col, const REAL *b, npy_intp b_row, npy_intp b_col, REAL *out,
-                        npy_intp m, npy_intp n, npy_intp p)
+/* Whether a comes before b: NaN counts as the largest number. */
+ALWAYS_INLINE int FN(is_before)(REAL a, REAL b, int largest)
 {
-    const npy_intp size = sizeof(REAL);
-    char *pointers[3] = {(char *)a, (char *)b, (char *)out};
-    npy_intp dimensions[4] = {1, m, n, p};
-    npy_intp steps[9] = {0, 0, 0, a_row * size, a_col * size, b_row * size, b_col * size, p * size, size};
-    LOOP(matmul).function(pointers, dimensions, steps, LOOP(matmul).data);
+    return largest ? a > b || (a != a && b == b) : a < b || (b != b && a == a);
 }
 
-CLONES static void FN(add_to)(REAL *out, const REAL *other, npy_intp n)
+/* The k largest or smallest numbers of each row in order, and their places; of equal ones those of the first places. 0 < k <= cols. */
+static void FN(topk)(const REAL *x, REAL *values, npy_int64 *places, npy_intp rows, npy_intp cols, npy_intp k, int largest)
 {
-    INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) {
-        out[i] += other[i];
-    }
-}
-
-/* The columns of one image: (channels, places, length) from (channels, total). */
-static void FN(columns)(const REAL *image, const Grid *grid, REAL *columns)
-{
-    for (npy_intp c = 0; c < grid->channels; c++, image += grid->total) {
-        for (npy_intp k = 0; k < grid->places; k++, columns += grid->length) {
-            memcpy(columns, image + grid->offsets[k], (size_t)grid->length * sizeof(REAL));
-        }
-    }
-}
-
-static void FN(convolve)(const REAL *images, const REAL *weight, REAL *out, REAL *scratch, const Grid *grid)
-{
-    npy_intp inner = grid->channels * grid->places, length = grid->length;
-    for (npy_intp i = 0; i < grid->images; i++, images += grid->channels * grid->total, out += grid->filters * length) {
-        FN(columns)(images, grid, scratch);
-        FN(product)(weight, inner, 1, scratch, length, 1, out, grid->filters, inner, length);
-    }
-}
-
-/* `out` is zero before; `scratch` has room for columns and for a weight. */
-static void FN(convolve_weight)(const REAL *images, const REAL *g, REAL *out, REAL *scratch, const Grid *grid)
-{
-    npy_intp inner = grid->channels * grid->places, length = grid->length;
-    REAL *one = scratch + inner * length;
-    for (npy_intp i = 0; i < grid->images; i++, images += grid->channels * grid->total, g += grid->filters * length) {
-        FN(columns)(images, grid, scratch);
-        FN(product)(g, length, 1, scratch, 1, length, one, grid->filters, length, inner);
-        FN(add_to)(out, one, grid->filters * inner);
-    }
-}
-
-/* `images` are zero before. */
-static void FN(convolve_input)(const REAL *g, const REAL *weight, REAL *images, REAL *scratch, const Grid *grid)
-{
-    npy_intp inner = grid->channels * grid->places, length = grid->length;
-    for (npy_intp i = 0; i < grid->images; i++, g += grid->filters * length) {
-        const REAL *columns = scratch;
-        FN(product)(weight, 1, inner, g, length, 1, scratch, inner, grid->filters, length);
-        for (npy_intp c = 0; c < grid->channels; c++, images += grid->total) {
-            for (npy_intp k = 0; k < grid->places; k++, columns += length) {
-                FN(add_to)(images + grid->offsets[k], columns, length);
+    for (npy_intp row = 0; row < rows; row++, x += cols, values += k, places += k) {
+        npy_intp taken = 0;
+        for (npy_intp i = 0; i < cols; i++) {
+            REAL value = x[i];
+            if (taken == k && !FN(is_before)(value, values[k - 1], largest)) {
+                continue;
             }
+            npy_intp at = taken < k ? taken++ : k - 1;
+            for (; at > 0 && FN(is_before)(value, values[at - 1], largest); at--) {
+                values[at] = values[at - 1];
+                places[at] = places[at - 1];
+            }
+            values[at] = value;
+            places[at] = i;
         }
     }
 }
