@@ -76,10 +76,13 @@ print(json.dumps({"seconds": spent, "averages": 0, "peak_kb": peak, "rows": len(
 
 
 class Job:
-    """A training job of made-up times: forward on one thread, backward on another, kernels on two streams."""
+    """A training job of made-up times: forward on one thread, backward on another, kernels on two streams.
 
-    def __init__(self, seed: int = 7) -> None:
+    host_bound: kernels are so short that the device has nothing queued and waits for nearly each launch."""
+
+    def __init__(self, seed: int = 7, host_bound: bool = False) -> None:
         self.random = random.Random(seed)
+        self.longest_kernel = 4000 if host_bound else 60000
         self.now, self.external, self.correlation, self.index = 1_000_000, 0, 0, 0
         self.stream = {7: 0, 20: 0}
         self.call = 0
@@ -126,7 +129,7 @@ class Job:
         arrow = {"id": self.correlation, "cat": "ac2g", "name": "ac2g"}
         yield {"ph": "s", "pid": 4242, "tid": tid, "ts": start / 1000, **arrow}
         begin = max(self.stream[stream], start + 4000)
-        length = self.random.randint(1500, 60000)
+        length = self.random.randint(1500, self.longest_kernel)
         self.stream[stream] = begin + length + 300
         name = f"void kernel_of_a_long_name<{self.correlation % 7}, at::detail::Array<char*, 3> >(int, float)"
         shape = {"registers per thread": 32, "grid": [864, 1, 1], "block": [128, 1, 1], "warps per SM": 34.0}
@@ -179,17 +182,21 @@ class Job:
         yield from self.launch(4300, start + 3000)
         self.now += 25_000
 
-    def events(self, count: int) -> Iterator[dict[str, Any]]:
-        made, number = 0, 0
+    def events(self, count: int, steps: int = 0) -> Iterator[dict[str, Any]]:
+        made, number, step, step_start = 0, 0, 0, self.now
         while made < count:
             for event in self.layer(number):
                 made += 1
                 yield event
             number += 1
+            if made * steps >= (step + 1) * count:
+                name = f"ProfilerStep#{step}"
+                yield self.slice("user_annotation", name, 4242, step_start, self.now - step_start - 100)
+                step, step_start = step + 1, self.now
 
 
-def write(path: str, count: int) -> None:
-    """Write a trace of about `count` events."""
+def write(path: str, count: int, steps: int = 0, host_bound: bool = False) -> None:
+    """Write a trace of about `count` events, with marks of steps if wanted."""
     head = {
         "schemaVersion": 1,
         "deviceProperties": [],
@@ -202,7 +209,7 @@ def write(path: str, count: int) -> None:
         out.write(
             json.dumps({**head, "baseTimeNanoseconds": 1790857026000000000})[:-1] + ', "traceEvents": [\n'
         )
-        for place, event in enumerate(Job().events(count)):
+        for place, event in enumerate(Job(host_bound=host_bound).events(count, steps)):
             out.write((",\n" if place else "") + json.dumps(event))
         out.write('\n], "traceName": "made.json"}\n')
 

@@ -38,6 +38,7 @@ from mindtorch_prof.cli import main as run_command
 FOLDERS = [parent / "shared" / "ecosystem" for parent in Path(__file__).parents]
 TRACES = next((folder for folder in FOLDERS if folder.exists()), FOLDERS[2])
 SECONDS = 20  # of processor time: a run that takes longer hangs
+SHARE = 500  # files of one task
 MEMORY = 2 << 30  # bytes that a process may have: a small file that needs more is not bounded
 # {}: the file; {out}: a path to write to, without its suffix
 COMMANDS: dict[str, list[str]] = {
@@ -181,18 +182,26 @@ def main() -> int:
     until = time.time() + 60 * options.minutes
     per_file = min(options.per_file, len(options.command))
     kinds, commands = tuple(options.kind), tuple(options.command)
-    each = -(-options.files // options.processes)
     tasks = [
-        Task(options.seed + n, each, until, str(options.traces), kinds, commands, per_file)
-        for n in range(options.processes)
+        Task(
+            options.seed + n,
+            min(SHARE, options.files - n * SHARE),
+            until,
+            str(options.traces),
+            kinds,
+            commands,
+            per_file,
+        )
+        for n in range(-(-options.files // SHARE))
     ]
     counts: Counter[str] = Counter()
     failures: Counter[str] = Counter()
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        for some_counts, some_failures in pool.imap_unordered(run, tasks):
-            counts += some_counts
-            failures += some_failures
-    runs = counts.pop("runs")
+        with contextlib.suppress(KeyboardInterrupt):  # says what was done until then
+            for some_counts, some_failures in pool.imap_unordered(run, tasks):
+                counts += some_counts
+                failures += some_failures
+    runs = counts.pop("runs", 0)
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
     print(f"{counts.total():,} files ({listed}), {runs:,} runs, {failures.total():,} failures")
     for place, count in failures.most_common():

@@ -51,24 +51,61 @@ def open_atomically(path: str | os.PathLike[str], *, exclusive: bool = False) ->
         with open(final, "wb") as out:
             yield out
         return
+    try:
+        with _replacement(final, exclusive=exclusive, like=_stat(final)) as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())  # else a crash of the machine may leave the new name with no content
+    except _NoTemporaryFile as failure:
+        error = failure.error
+        if not isinstance(error, PermissionError):
+            raise type(error)(error.errno, error.strerror, target) from None  # the name that the caller knows
+        if not os.path.isfile(final) or exclusive:
+            raise error from None
+        with open(final, "wb") as out:  # a file that may be written in a folder that may not
+            yield out
+
+
+@contextmanager
+def open_cache_file(path: str, *, like: os.stat_result) -> Iterator[IO[bytes]]:
+    """Open a file that can be made again at any time for writing. Nobody may read it who may not read the file that it is made of (`like`).
+    Readers see the old one or the complete new one; a link of that name is replaced, never followed. OSError where the folder cannot be
+    written."""
+    try:
+        with _replacement(path, exclusive=False, like=None) as out:
+            if hasattr(os, "fchmod"):
+                mode = stat.S_IMODE(like.st_mode) & 0o666
+                with suppress(OSError):  # a group that is not the user's
+                    os.fchown(out.fileno(), -1, like.st_gid)
+                if os.fstat(out.fileno()).st_gid != like.st_gid:
+                    mode &= ~0o070 | (mode & 0o007) << 3
+                os.fchmod(out.fileno(), mode | stat.S_IRUSR | stat.S_IWUSR)
+            yield out
+    except _NoTemporaryFile as failure:
+        raise failure.error from None
+
+
+class _NoTemporaryFile(Exception):
+    """A temporary file cannot be made."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@contextmanager
+def _replacement(final: str, *, exclusive: bool, like: os.stat_result | None) -> Iterator[IO[bytes]]:
+    """A temporary file that becomes `final` at the end, with the permissions of another file; removed after an error."""
     _remove_leftovers(final)
     temporary = f"{final}.{os.urandom(6).hex()}.tmp"
     try:
         out = open(temporary, "xb")  # noqa: SIM115 (closed below, before the file is renamed)
-    except PermissionError:
-        if not os.path.isfile(final) or exclusive:
-            raise
-        with open(final, "wb") as out:  # a file that may be written in a folder that may not
-            yield out
-        return
     except OSError as error:
-        raise type(error)(error.errno, error.strerror, target) from None  # the name that the caller knows
+        raise _NoTemporaryFile(error) from None
     try:
         with out:
-            _prepare(out, final)
+            _prepare(out, like)
             yield out
-            out.flush()
-            os.fsync(out.fileno())  # else a crash of the machine may leave the new name with no content
         if exclusive:
             os.link(temporary, final)
         else:
@@ -78,18 +115,25 @@ def open_atomically(path: str | os.PathLike[str], *, exclusive: bool = False) ->
             os.unlink(temporary)
 
 
-def _prepare(out: IO[bytes], final: str) -> None:
-    """Lock a temporary file, so that nobody takes it for a leftover, and give it the permissions of the file that it replaces."""
+def _stat(path: str) -> os.stat_result | None:
+    with suppress(FileNotFoundError, PermissionError):
+        return os.stat(path)
+    return None
+
+
+def _prepare(out: IO[bytes], like: os.stat_result | None) -> None:
+    """Lock a temporary file, so that nobody takes it for a leftover, and give it the permissions of another file."""
     if sys.platform == "win32":
         return
     with suppress(OSError):  # a file system without locks
         fcntl.flock(out.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    with suppress(FileNotFoundError, PermissionError):
-        before = os.stat(final)
-        if hasattr(os, "fchown") and before.st_uid == os.geteuid():
+    if like is None:
+        return
+    with suppress(PermissionError):
+        if like.st_uid == os.geteuid():
             with suppress(PermissionError):
-                os.fchown(out.fileno(), -1, before.st_gid)
-        os.fchmod(out.fileno(), stat.S_IMODE(before.st_mode))
+                os.fchown(out.fileno(), -1, like.st_gid)
+        os.fchmod(out.fileno(), stat.S_IMODE(like.st_mode))
 
 
 def _remove_leftovers(final: str) -> None:

@@ -48,10 +48,15 @@ def write_native(
     made_from: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """Write a trace. shown: how its events are listed; made_from: what identifies the file that it was read from."""
-    with (
-        open_atomically(path) as out,
-        zipfile.ZipFile(out, "w", zipfile.ZIP_STORED, allowZip64=True) as archive,
-    ):
+    with open_atomically(path) as out:
+        write_native_to(out, trace, shown, made_from)
+
+
+def write_native_to(
+    out: IO[bytes], trace: Trace, shown: Mapping[str, bool], made_from: Mapping[str, object]
+) -> None:
+    """Write a trace to an open file."""
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         header = {
             "format": FORMAT,
             "version": VERSION,

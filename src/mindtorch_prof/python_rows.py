@@ -10,7 +10,7 @@ from .arrays import IntArray
 from .call_paths import paths
 from .frames import is_left_out
 from .trace import BACKWARD_SCOPE, PYTHON, Trace
-from .tree import behind_owners, nearest, recorded_owners, tree
+from .tree import behind_owners, nearest, recorded_owners, trace_nesting
 
 
 def with_calls(trace: Trace) -> Trace:
@@ -75,7 +75,7 @@ def with_forward_stacks(trace: Trace) -> Trace:
     nodes = (trace.scope == BACKWARD_SCOPE) & (trace.kind != PYTHON)
     if not nodes.any() or not len(trace.stacks):
         return trace
-    node = nearest(tree(trace).parent, nodes)
+    node = nearest(trace_nesting(trace).parent, nodes)
     inside = np.flatnonzero(node >= 0)
     forward = np.flatnonzero((node < 0) & (trace.sequence >= 0))
     forward = forward[np.argsort(trace.start_ns[forward], kind="stable")]

@@ -7,17 +7,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import BoolArray, IntArray
+from .arrays import BoolArray, IntArray, rows_by, stable_order
 from .trace import Trace
 
 
 @dataclass(frozen=True)
-class Tree:
-    """Columns beside a Trace's: which event contains which, and the time and memory that are an event's own."""
+class Nesting:
+    """Columns beside a Trace's: which event contains which."""
 
     parent: IntArray  # int64, row of the parent; -1: none
     depth: IntArray  # int64
     claimed_ns: IntArray  # int64, subtracted from the parent: duration less what earlier siblings overlap
+
+
+@dataclass(frozen=True)
+class Tree(Nesting):
+    """The nesting, and the time and memory that are an event's own."""
+
     self_ns: IntArray  # int64, duration less what the children claim
     memory: IntArray  # int64, bytes allocated less bytes freed inside the event
     self_memory: IntArray  # int64, the same less the children's
@@ -28,33 +34,51 @@ class Tree:
 
 def depths(start: IntArray, end: IntArray) -> IntArray:
     """Depth of each event of one thread, sorted by start (longest first): how many earlier events have not ended."""
-    place = np.arange(len(start))
     # a stable sort takes a tenth of the time: ends are almost in order
     ended = np.searchsorted(np.sort(end, kind="stable"), start, side="right")
     # events of length 0 have ended by their own start: an event and those after it must not count as ended before it
     empty = np.flatnonzero(start == end)
+    place = np.arange(len(start))
     if len(empty):
         empty_starts = start[empty]
         first = np.maximum(np.searchsorted(empty_starts, start, side="left"), np.searchsorted(empty, place))
         ended -= np.searchsorted(empty_starts, start, side="right") - first
-    return place - ended
+    place -= ended
+    return place
 
 
 def parents(depth: IntArray) -> IntArray:
     """The parent of each event from depths in preorder: the last earlier event one level up."""
     count = len(depth)
-    place = np.arange(count)
+    order = stable_order(depth)
     # rows by (depth, place) as single numbers: the parent of a row is the last one before (its depth - 1, its place)
-    keys = depth * count + place
-    order = _by_depth(depth)
-    place_of_parent = np.searchsorted(keys[order], keys - count) - 1
-    return np.where(depth > 0, order[np.maximum(place_of_parent, 0)], -1)
+    keys = depth[order].astype(np.int64, copy=False)
+    keys *= count
+    keys += order
+    parent = np.empty(count, np.int64)
+    for first in range(0, count, _BLOCK):  # some rows at a time: columns of temporary values stay short
+        some = keys[first : first + _BLOCK]
+        # numbers in ascending order are found faster
+        place_of_parent = np.searchsorted(keys, some - count) - 1
+        above = order[np.maximum(place_of_parent, 0)]
+        parent[order[first : first + _BLOCK]] = np.where(some >= count, above, -1)
+    return parent
 
 
-def _by_depth(depth: IntArray) -> IntArray:
-    """The order of rows by depth; of one depth as they are. Numbers of 16 bits are sorted by their digits: about four times as fast."""
-    is_shallow = int(depth.max(initial=0)) < 2**15 and int(depth.min(initial=0)) >= 0
-    return np.argsort(depth.astype(np.int16) if is_shallow else depth, kind="stable")
+_BLOCK = 1 << 16
+
+
+def last_reaching(end: IntArray) -> IntArray:
+    """For each event of one thread, sorted by start (longest first), the last earlier one that ends with it or later: of nested events the
+    parent; of others the one that runs on. -1: none."""
+    above = np.arange(-1, len(end) - 1)
+    rows = np.flatnonzero(end[:-1] < end[1:]) + 1
+    while len(rows):
+        # what lies between an event and the one that it points to ends earlier than it does, and so does what that points to
+        further = above[above[rows]]
+        above[rows] = further
+        rows = rows[(further >= 0) & (end[further] < end[rows])]
+    return above
 
 
 def depths_below(parent: IntArray) -> IntArray:
@@ -68,7 +92,7 @@ def depths_below(parent: IntArray) -> IntArray:
 
 def levels(depth: IntArray) -> list[IntArray]:
     """The rows of each depth, from 0 on; one sort, however deep."""
-    order = _by_depth(depth)
+    order = stable_order(depth)
     bounds = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
     return [order[first:last] for first, last in itertools.pairwise(bounds.tolist())]
 
@@ -76,11 +100,12 @@ def levels(depth: IntArray) -> list[IntArray]:
 def nearest(parent: IntArray, stop: BoolArray) -> IntArray:
     """For each row itself or the nearest row above it at which `stop` holds; -1: none. Each round doubles the distance looked at."""
     ancestor = np.where(stop, np.arange(len(parent)), parent)
-    while True:
-        rows = np.flatnonzero((ancestor >= 0) & ~stop[np.maximum(ancestor, 0)])
-        if not len(rows):
-            return ancestor
-        ancestor[rows] = ancestor[ancestor[rows]]
+    rows = np.flatnonzero((ancestor >= 0) & ~stop[ancestor]) if len(parent) else ancestor
+    while len(rows):
+        further = ancestor[ancestor[rows]]
+        ancestor[rows] = further
+        rows = rows[(further >= 0) & ~stop[further]]
+    return ancestor
 
 
 def contained(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntArray]:
@@ -103,23 +128,29 @@ def contained(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntAr
     return parent, depth, claimed
 
 
-def tree(trace: Trace) -> Tree:
+def trace_nesting(trace: Trace) -> Nesting:
     """Compute the nesting of a trace, thread by thread. Synthetic events take no part in it: they stand inside recorded ones."""
     if trace.synthetic is None:
-        parent, depth, claimed = nesting(trace.thread, trace.start_ns, trace.end_ns)
-    else:
-        recorded = np.flatnonzero(trace.synthetic == 0)
-        parent, depth, claimed = (
-            synthetic_parents(trace.synthetic),
-            np.abs(trace.synthetic).astype(np.int64),
-            0 * trace.start_ns,
-        )
-        inner, depth[recorded], claimed[recorded] = nesting(
-            trace.thread[recorded], trace.start_ns[recorded], trace.end_ns[recorded]
-        )
-        parent[recorded] = np.where(inner < 0, -1, recorded[inner])
-        added = np.flatnonzero(trace.synthetic)
-        depth[added] += depth[recorded_owners(trace.synthetic)[added]]
+        return Nesting(*nesting(trace.thread, trace.start_ns, trace.end_ns))
+    recorded = np.flatnonzero(trace.synthetic == 0)
+    parent, depth, claimed = (
+        synthetic_parents(trace.synthetic),
+        np.abs(trace.synthetic).astype(np.int64),
+        0 * trace.start_ns,
+    )
+    inner, depth[recorded], claimed[recorded] = nesting(
+        trace.thread[recorded], trace.start_ns[recorded], trace.end_ns[recorded]
+    )
+    parent[recorded] = np.where(inner < 0, -1, recorded[inner])
+    added = np.flatnonzero(trace.synthetic)
+    depth[added] += depth[recorded_owners(trace.synthetic)[added]]
+    return Nesting(parent, depth, claimed)
+
+
+def tree(trace: Trace, nested: Nesting | None = None) -> Tree:
+    """Times and memory of the events themselves. nested: of the trace, where it is known already."""
+    nested = trace_nesting(trace) if nested is None else nested
+    parent, depth, claimed = nested.parent, nested.depth, nested.claimed_ns
     count = len(trace)
     has_parent = parent >= 0
     self_ns = trace.end_ns - trace.start_ns - sum_by(parent[has_parent], claimed[has_parent], count)
@@ -133,9 +164,22 @@ def tree(trace: Trace) -> Tree:
 
 def nesting(thread: IntArray, start_ns: IntArray, end_ns: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Parents, depths and claimed times of events that are sorted by (thread, start, longest first)."""
+    parts = thread_slices(thread)
+    timeline = one_timeline(parts, start_ns, end_ns)
+    if timeline is not None:
+        start, end = timeline
+        depth = depths(start, end)
+        parent = parents(depth)
+        claimed = end_ns - start_ns
+        crossing = np.flatnonzero((parent >= 0) & (end > end[np.maximum(parent, 0)]))
+        for first, last in slices_of_rows(parts, crossing):
+            part = slice(first, last)
+            local, depth[part], claimed[part] = contained(start_ns[part], end_ns[part])
+            parent[part] = np.where(local < 0, -1, local + first)
+        return parent, depth, claimed
     parent, depth = np.full(len(thread), -1, np.int64), np.zeros(len(thread), np.int64)
     claimed = end_ns - start_ns
-    for first, last in thread_slices(thread):
+    for first, last in parts:
         part = slice(first, last)
         start, end = start_ns[part], end_ns[part]
         depth[part] = depths(start, end)
@@ -144,6 +188,31 @@ def nesting(thread: IntArray, start_ns: IntArray, end_ns: IntArray) -> tuple[Int
             local, depth[part], claimed[part] = contained(start, end)
         parent[part] = np.where(local < 0, -1, local + first)
     return parent, depth, claimed
+
+
+def one_timeline(
+    parts: list[tuple[int, int]], start_ns: IntArray, end_ns: IntArray
+) -> tuple[IntArray, IntArray] | None:
+    """Starts and ends of all threads one thread after the other, as if they were one thread; None where threads are few, so that a loop over
+    them is as quick, or the times do not fit. parts: the rows of each thread."""
+    if len(parts) < _MANY_THREADS:
+        return None
+    base = int(start_ns.min())
+    span = int(end_ns.max()) - base + 1
+    if span * len(parts) >= 2**62 or (end_ns < start_ns).any():
+        return None
+    counts = np.array([last - first for first, last in parts])
+    shift = np.repeat(np.arange(len(parts)) * span - base, counts)
+    return start_ns + shift, end_ns + shift
+
+
+_MANY_THREADS = 64
+
+
+def slices_of_rows(parts: list[tuple[int, int]], rows: IntArray) -> list[tuple[int, int]]:
+    """The parts, (first, last) rows each, that hold some rows."""
+    firsts = np.array([first for first, _ in parts])
+    return [parts[place] for place in np.unique(np.searchsorted(firsts, rows, side="right") - 1).tolist()]
 
 
 def recorded_owners(synthetic: IntArray) -> IntArray:
@@ -206,7 +275,7 @@ def total_up(own: IntArray, parent: IntArray, depth: IntArray) -> IntArray:
                 values[above[row]] += values[row]
         return np.array(values, total.dtype)
     for rows in reversed(levels(depth)[1:]):
-        total += sum_by(parent[rows], total[rows], len(total))
+        np.add.at(total, parent[rows], total[rows])
     return total
 
 
@@ -241,10 +310,11 @@ def events_at(trace: Trace, parent: IntArray, times: IntArray, threads: IntArray
     event = np.full(len(times), -1, np.int64)
     recorded = np.arange(len(trace)) if trace.synthetic is None else np.flatnonzero(trace.synthetic == 0)
     place = np.full(len(trace) + 1, -1, np.int64)  # the last one for row -1
+    asked = dict(rows_by(threads))
     for first, last in thread_slices(trace.thread[recorded]):
         rows = recorded[first:last]
-        here = np.flatnonzero(threads == trace.thread[rows[0]])
-        if not len(here):
+        here = asked.get(int(trace.thread[rows[0]]))
+        if here is None:
             continue
         place[rows] = np.arange(len(rows))
         above = place[parent[rows]]  # a recorded event stands in a recorded one

@@ -38,7 +38,7 @@ _BASIC = (
 )
 
 
-def _copied(capture: Path, to: Path, level: str | None = None, **common: Any) -> Path:
+def copied(capture: Path, to: Path, level: str | None = None, **common: Any) -> Path:
     shutil.copytree(capture, to)
     for path in to.glob("profiler_info_*.json"):
         info = json.loads(path.read_text())
@@ -65,7 +65,7 @@ def _edit_db(folder: Path, *statements: str) -> None:
 
 
 def text_level0(capture: Path, to: Path) -> Path:
-    folder = _copied(capture, to, "Level0")
+    folder = copied(capture, to, "Level0")
     for name in _OF_LEVEL_1:
         (folder / OUTPUT / name).unlink()
     path = folder / OUTPUT / "kernel_details.csv"
@@ -94,7 +94,7 @@ def text_level0(capture: Path, to: Path) -> Path:
 
 
 def text_level2(capture: Path, to: Path) -> Path:
-    folder = _copied(capture, to, "Level2")
+    folder = copied(capture, to, "Level2")
 
     def edit(events: Events, processes: dict[Any, str]) -> Events:
         calls = [e for e in events if processes.get(e["pid"]) == "CANN" and e["ph"] == "X"]
@@ -122,7 +122,7 @@ def text_level2(capture: Path, to: Path) -> Path:
 
 def text_device_alone(capture: Path, to: Path) -> Path:
     """activities=[NPU]: no events of the framework; CANN and the hardware are there."""
-    folder = _copied(capture, to, activities=["ProfilerActivity.NPU"], record_shapes=False, with_stack=False)
+    folder = copied(capture, to, activities=["ProfilerActivity.NPU"], record_shapes=False, with_stack=False)
     (folder / OUTPUT / "operator_details.csv").unlink()
 
     def edit(events: Events, processes: dict[Any, str]) -> Events:
@@ -143,7 +143,7 @@ def text_device_alone(capture: Path, to: Path) -> Path:
 def text_plain(capture: Path, to: Path) -> Path:
     """Without shapes, stacks, modules and memory."""
     off = {"record_shapes": False, "with_stack": False, "with_modules": False, "profile_memory": False}
-    folder = _copied(capture, to, **off)
+    folder = copied(capture, to, **off)
     for name in ("memory_record.csv", "operator_memory.csv", "npu_module_mem.csv"):
         (folder / OUTPUT / name).unlink()
 
@@ -158,7 +158,7 @@ def text_plain(capture: Path, to: Path) -> Path:
 
 
 def db_level0(capture: Path, to: Path) -> Path:
-    folder = _copied(capture, to, "Level0")
+    folder = copied(capture, to, "Level0")
     (folder / OUTPUT / "analysis.db").unlink()
     columns = (
         "inputFormats",
@@ -179,7 +179,7 @@ def db_level0(capture: Path, to: Path) -> Path:
 
 
 def db_level2(capture: Path, to: Path) -> Path:
-    folder = _copied(capture, to, "Level2")
+    folder = copied(capture, to, "Level2")
     _edit_db(
         folder,
         "INSERT INTO CANN_API (startNs, endNs, type, globalTid, connectionId, name) "
@@ -191,7 +191,7 @@ def db_level2(capture: Path, to: Path) -> Path:
 
 def db_plain(capture: Path, to: Path) -> Path:
     """Without shapes, stacks and memory."""
-    folder = _copied(
+    folder = copied(
         capture, to, record_shapes=False, with_stack=False, with_modules=False, profile_memory=False
     )
     _edit_db(
@@ -207,7 +207,7 @@ def db_plain(capture: Path, to: Path) -> Path:
 
 
 def db_device_alone(capture: Path, to: Path) -> Path:
-    folder = _copied(capture, to, activities=["ProfilerActivity.NPU"], record_shapes=False, with_stack=False)
+    folder = copied(capture, to, activities=["ProfilerActivity.NPU"], record_shapes=False, with_stack=False)
     _edit_db(folder, "DROP TABLE PYTORCH_API", "DROP TABLE PYTORCH_CALLCHAINS")
     return folder
 

@@ -1,10 +1,44 @@
-"""Compares two traces event for event, whatever the order of their tables."""
+"""Compares two traces: event for event, whatever the order of their tables; or column for column."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from mindtorch_prof.inputs import Inputs
 from mindtorch_prof.trace import Trace
+
+
+def assert_same(one: Any, other: Any, where: str) -> None:
+    """Compare field by field, to the type of each column."""
+    if dataclasses.is_dataclass(one):
+        assert type(one) is type(other), where
+        for field in dataclasses.fields(one):
+            assert_same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
+    elif isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype, where
+        np.testing.assert_array_equal(one, other, err_msg=where)
+    elif isinstance(one, Inputs):
+        for name in (
+            "arguments",
+            "concrete",
+            "types",
+            "strides",
+            "dims",
+            "values",
+            "tensor_slots",
+            "keywords",
+        ):
+            assert repr(getattr(one, name)) == repr(getattr(other, name)), f"{where}.{name}"
+    elif isinstance(one, Sequence) and not isinstance(one, str):
+        assert len(one) == len(other), where
+        for place, (left, right) in enumerate(zip(one, other)):
+            assert_same(left, right, f"{where}[{place}]")
+    else:
+        assert one == other, where
 
 
 def events_of(trace: Trace) -> list[tuple[Any, ...]]:

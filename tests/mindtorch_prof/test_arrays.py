@@ -1,8 +1,30 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from mindtorch_prof.arrays import rows_by
+from mindtorch_prof.arrays import distinct, distinct_values, rows_by, stable_order
+
+COLUMNS = {
+    "close together": np.array([7, -1, 7, 3, -1, 7]),
+    "far apart": np.array([2**62, -(2**62), 5, 2**62, 0]),
+    "of 8 bits": np.array([127, -128, 0, 127, -5], np.int8),
+    "empty": np.empty(0, np.int32),
+    "random": np.random.default_rng(0).integers(-50, 50, 300),
+}
+
+
+@pytest.mark.parametrize("values", COLUMNS.values(), ids=COLUMNS.keys())
+def test_distinct_values_and_their_places_are_those_of_numpy(values: np.ndarray) -> None:
+    expected, place = np.unique(values, return_inverse=True)
+    found, found_place = distinct(values)
+    assert found.tolist() == distinct_values(values).tolist() == expected.tolist()
+    assert found_place.tolist() == place.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize("values", COLUMNS.values(), ids=COLUMNS.keys())
+def test_the_order_of_rows_by_value_is_stable(values: np.ndarray) -> None:
+    assert stable_order(values).tolist() == np.argsort(values, kind="stable").tolist()
 
 
 def test_rows_by_gives_each_value_once_with_its_rows_in_order() -> None:

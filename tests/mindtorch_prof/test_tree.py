@@ -9,7 +9,7 @@ from trace_builder import make_memory, make_trace
 from trace_strategies import nested_traces
 
 from mindtorch_prof.trace import Trace
-from mindtorch_prof.tree import depths_below, levels, tree
+from mindtorch_prof.tree import depths_below, last_reaching, levels, tree
 
 
 def covered(start: np.ndarray, end: np.ndarray) -> int:
@@ -17,7 +17,7 @@ def covered(start: np.ndarray, end: np.ndarray) -> int:
     return len({at for begin, until in zip(start.tolist(), end.tolist()) for at in range(begin, until)})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(nested_traces())
 def test_self_times_are_never_negative_and_sum_up_to_the_busy_time(trace: Trace) -> None:
     result = tree(trace)
@@ -32,7 +32,7 @@ def test_self_times_are_never_negative_and_sum_up_to_the_busy_time(trace: Trace)
     assert (trace.end_ns[inner] <= trace.end_ns[parent]).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.sampled_from("abc")), max_size=12))
 def test_spans_that_overlap_without_nesting_have_no_negative_self_time(
     spans: list[tuple[int, int, str]],
@@ -73,3 +73,9 @@ def test_depths_below_are_those_counted_one_by_one(parents: list[int]) -> None:
     for parent in parents:
         depths.append(depths[parent] + 1 if parent >= 0 else 0)
     assert depths_below(np.array(parents, np.int64)).tolist() == depths
+
+
+@given(st.lists(st.integers(0, 9), max_size=20))
+def test_the_last_event_that_reaches_as_far_is_found_for_each(ends: list[int]) -> None:
+    expected = [max((j for j in range(i) if ends[j] >= end), default=-1) for i, end in enumerate(ends)]
+    assert last_reaching(np.array(ends, np.int64)).tolist() == expected

@@ -48,8 +48,9 @@ def add_file(
     metavar: str | None = None,
     help: str = "a trace: a file of torch's profiler or this one (.json, .json.gz), an Ascend capture (*_ascend_pt, trace_view.json, .db), "
     "an nsys export (.sqlite), or a folder with one of them",
+    cached: bool = True,
 ) -> None:
-    """Declare a trace file to be read, and `--strict` and `--as-recorded`."""
+    """Declare a trace file to be read, and `--strict`, `--as-recorded` and, unless `cached` is false, `--cache`."""
     parser.add_argument(name, nargs=nargs, metavar=metavar or name.upper(), help=help)
     if not any("--strict" in action.option_strings for action in parser._actions):
         parser.add_argument(
@@ -60,6 +61,13 @@ def add_file(
             action="store_true",
             help="leave out synthetic events: ops that torch shows inside others and that mindtorch_v2 ran as part of one kernel",
         )
+        if cached:
+            parser.add_argument(
+                "--cache",
+                action="store_true",
+                default=None,
+                help="keep what was read of a large JSON file in a hidden file beside it, and open that the next time (MINDTORCH_CACHE=1)",
+            )
 
 
 def add_output(
@@ -157,13 +165,15 @@ def trace_files(paths: Sequence[str]) -> list[str]:
 
 
 def open_trace(path: str, options: argparse.Namespace) -> Loaded:
-    """Load a trace file, or the trace in a folder, as `--strict` and `--as-recorded` say; a CommandError of one sentence if it cannot be
-    read."""
+    """Load a trace file, or the trace in a folder, as `--strict`, `--as-recorded` and `--cache` say; a CommandError of one sentence if it
+    cannot be read."""
     from ..load import load
 
     path = trace_file(path)
     try:
-        loaded = load(path, strict=options.strict)
+        loaded = load(path, strict=options.strict, cache=getattr(options, "cache", None))
+        if loaded.cache is not None and loaded.cache.note:
+            say(f"note: {loaded.cache.note}", file=sys.stderr)
         return loaded.as_recorded() if options.as_recorded else loaded
     except OSError as error:
         raise CommandError(_sentence(path, error.strerror or error)) from error

@@ -3,7 +3,8 @@
 Looks for dropped or repaired events, overlaps, missing steps and device events
 without an op. The exit code is 1 if there are errors (numbers are wrong) or
 warnings (data is missing); findings of severity info do not count. Also says which
-core read the file: `c`, the compiled reader, or `python`.
+core read the file: `c`, the compiled reader, or `python`; and with `--cache`, whether
+the answer came from the cache.
 
 example:
   mindtorch-prof doctor trace.json.gz
@@ -42,6 +43,9 @@ def run(options: argparse.Namespace) -> int:
         verdict = "see above" if unhealthy else "complete and consistent"
         print(f"{known.events:,} events{on_device}: {verdict}")
         print(f"core: {core.name()}")
+        if loaded.cache is not None:
+            state = {"read": "answered from", "written": "written to", "none": "not used"}[loaded.cache.state]
+            _common.say(f"cache: {state} {loaded.cache.path}")
     else:
         _common.print_rows(
             [finding.to_dict() for finding in findings],
@@ -52,6 +56,7 @@ def run(options: argparse.Namespace) -> int:
                 "file": options.file,
                 "healthy": not unhealthy,
                 "core": core.name(),
+                "cache": loaded.cache.state if loaded.cache is not None else None,
                 "events": known.events,
                 "device_events": known.device_events,
                 "device_without_op_share": known.device_without_op_share,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `merge`."""
-    add_file(parser, "files", nargs="+", metavar="FILE")
+    add_file(parser, "files", nargs="+", metavar="FILE", cached=False)
     parser.add_argument(
         "-o",
         "--output",

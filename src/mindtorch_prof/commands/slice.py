@@ -40,7 +40,7 @@ _UNITS = {"": 1.0, "us": 1.0, "ms": 1e3, "s": 1e6, "ns": 1e-3}
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `slice`."""
-    add_file(parser)
+    add_file(parser, cached=False)
     parser.add_argument(
         "-o",
         "--output",

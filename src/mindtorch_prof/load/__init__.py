@@ -23,6 +23,7 @@ def load(
     max_bytes: int = 1 << 40,
     max_ratio: float = 500.0,
     max_event_bytes: int = 64 << 20,
+    cache: bool | None = None,
 ) -> Loaded:
     """Open a trace of torch or this package, an Ascend capture, an nsys export or a Chrome trace: a file, its path, or that of its folder.
 
@@ -33,13 +34,16 @@ def load(
       prints; None: as in the tables of the profiler that wrote the file.
     - `max_bytes`, `max_ratio`, `max_event_bytes`: limits, beyond which RefusedTraceError is raised: of the unpacked content, of
       unpacked to packed bytes, and of one event.
+    - `cache`: keep the columns of a JSON file of 1 MiB or more in a hidden file beside it, and open that the next time if the JSON has not
+      changed; `Loaded.cache` says which was opened. None: as the environment variable MINDTORCH_CACHE says (1: yes), else not.
 
     A file that is no trace raises NotATraceError. All three errors are TraceErrors, and those ValueErrors.
     """
     from .byte_source import Limits
     from .open_trace import opened
 
-    return opened(file, strict, progress, python_functions, Limits(max_bytes, max_ratio, max_event_bytes))
+    limits = Limits(max_bytes, max_ratio, max_event_bytes)
+    return opened(file, strict, progress, python_functions, limits, cache)
 
 
 def from_torch(prof: object) -> Loaded:

@@ -17,6 +17,7 @@ import orjson
 
 from ..arrays import Array, BoolArray, IntArray
 from ..json_types import JSONObject, JSONValue
+from ..settings import CAPTURE_OUTPUT as OUTPUT
 from ..trace import (
     ANNOTATION,
     DEVICE_COPY,
@@ -34,7 +35,6 @@ from .errors import NotATraceError
 from .kernel_links import Links
 from .kineto import built
 
-OUTPUT = "ASCEND_PROFILER_OUTPUT"  # the folder of a capture that holds what users read
 NONE = 4_294_967_295  # an unsigned number that stands for none in rank and model ids
 KB, MB = 1 << 10, 1 << 20
 LARGEST_NS = 4 * 10**18  # a start and a length together fit 64 bits

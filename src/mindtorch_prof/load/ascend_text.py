@@ -36,7 +36,8 @@ from .ascend import (
     task_kinds,
 )
 from .ascend_files import Files, nanoseconds
-from .collect import Collector, Table
+from .collect import Collector
+from .event_values import Table
 from .json_slices import EventArgs, RawEvent, Slices
 
 Rows: TypeAlias = "list[RawEvent]"

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
 from threading import Event, Thread
-from typing import BinaryIO, Protocol, TypeAlias, TypeVar, cast
+from typing import BinaryIO, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 from .errors import NotATraceError, RefusedTraceError
 
@@ -50,7 +50,8 @@ class Source:
 
     def __init__(self, file: PathOrFile, limits: Limits) -> None:
         self.limits = limits
-        self.name, self._file, self._owned = _opened(file)
+        self.name = name_of(file)
+        self._file, self._owned = _opened(file)
         self.consumed = 0  # bytes read from the file
         self.total = _size(self._file)  # bytes of the file, where that is known
         self.notes: list[str] = []
@@ -200,20 +201,35 @@ def ahead(items: Iterator[_Item], count: int) -> Generator[_Item, None, None]:
         thread.join()
 
 
-def _opened(file: PathOrFile) -> tuple[str, Readable, BinaryIO | None]:
-    """The name of a file, the open file, and the same again if it was opened here and has to be closed."""
-    if isinstance(file, (bytes, bytearray)) and (file[:1] in (b"{", b"[", b"\x1f") or file[:6] == b"SQLite"):
-        content = io.BytesIO(file)
-        return "the bytes", content, content
+def name_of(file: PathOrFile) -> str:
+    """What messages call a file."""
+    if is_content(file):
+        return "the bytes"
     if isinstance(file, (str, bytes, os.PathLike)):
-        name = os.fsdecode(file)
+        return os.fsdecode(file)
+    return str(getattr(file, "name", "") or "the file")
+
+
+def is_content(file: PathOrFile) -> TypeGuard[bytes | bytearray]:
+    """Whether bytes are the content of a file, not its path."""
+    return isinstance(file, (bytes, bytearray)) and (
+        file[:1] in (b"{", b"[", b"\x1f") or file[:6] == b"SQLite"
+    )
+
+
+def _opened(file: PathOrFile) -> tuple[Readable, BinaryIO | None]:
+    """The open file, and the same again if it was opened here and has to be closed."""
+    if is_content(file):
+        content = io.BytesIO(file)
+        return content, content
+    if isinstance(file, (str, bytes, os.PathLike)):
         if os.path.isdir(file):
-            raise NotATraceError(f"{name}: a directory, not a trace file")
+            raise NotATraceError(f"{name_of(file)}: a directory, not a trace file")
         opened = open(file, "rb")  # noqa: SIM115  (Source closes it)
-        return name, opened, opened
+        return opened, opened
     if isinstance(file, bytearray) or not hasattr(file, "read"):
         raise TypeError(f"expected a path or an open file, not {type(file).__name__}")
-    return str(getattr(file, "name", "") or "the file"), file, None
+    return file, None
 
 
 def _size(file: Readable) -> int | None:

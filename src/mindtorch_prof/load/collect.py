@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Literal, TypeAlias, TypeVar, overload
+from typing import Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,8 @@ from ..trace import (
     RUNTIME,
     SYNTHETIC,
 )
+from .begin_end_events import BeginEndEvents
+from .event_values import LARGEST_US, Table, TextTable, as_number, plain
 from .json_slices import EventArgs, RawEvent
 from .synthetic_marks import mark_of
 
@@ -52,6 +54,7 @@ _CATEGORIES: dict[str, tuple[str, int]] = {
     "concurrent_kernel": (DEVICE, DEVICE_KERNEL),
     "mtia_ccp_events": (DEVICE, DEVICE_KERNEL),
     "mtia_kernel": (DEVICE, DEVICE_KERNEL),
+    "mtia_insight": (DEVICE, DEVICE_ANNOTATION),
     "hpu_op": (DEVICE, DEVICE_KERNEL),
     "gpu_memcpy": (DEVICE, DEVICE_COPY),
     "memcpy": (DEVICE, DEVICE_COPY),
@@ -115,7 +118,6 @@ _NO_RUNTIME = {
 }
 _FLOPS = ("flops", "FLOPs", "Flops")
 LAUNCHED_KERNEL = "kernel"  # an argument of launch calls: all that says what a graph's capture launched
-LARGEST_US = 9.0e15  # times beyond this are no microseconds since any epoch
 MERGED_FROM = 10_000_000  # merged files number the processes of ranks from here on, above every pid of Linux
 _FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError)
 _INT = np.iinfo(np.int64)
@@ -128,20 +130,6 @@ def category(cat: object) -> tuple[str, int] | None:
     if meaning is None and text.endswith(("_runtime", "_driver")):
         return HOST, RUNTIME
     return meaning
-
-
-_Key = TypeVar("_Key")
-
-
-class Table(dict[_Key, int]):
-    """Values to numbers, from 0 in the order in which they first occur."""
-
-    def __missing__(self, key: _Key) -> int:
-        number = self[key] = len(self)
-        return number
-
-    def numbers(self, keys: Iterable[_Key]) -> list[int]:
-        return list(map(self.__getitem__, keys))
 
 
 class Parsed(Sequence[JSONObject]):
@@ -195,6 +183,7 @@ class _ArgumentTable(dict[bytes, int]):
         self._keys, self._rows = keys, rows
 
     def __missing__(self, text: bytes) -> int:
+        text = bytes(memoryview(text))  # see TextTable
         number = self[text] = len(self._rows)
         self._rows.append((self._keys, text))
         return number
@@ -206,7 +195,9 @@ class ColumnBuilder:
 
     def __init__(self, **types: npt.DTypeLike) -> None:
         self._types = types
-        self._parts: dict[str, list[Array]] = {name: [] for name in types}
+        # one array per column, which grows where it is: parts that are joined at the end would be there twice
+        self._columns: dict[str, Array] = {name: np.empty(0, kind) for name, kind in types.items()}
+        self._rows = 0
         self._open: dict[str, list[Array]] = {
             name: [] for name in types
         }  # short parts; times in microseconds
@@ -241,8 +232,7 @@ class ColumnBuilder:
         """Add rows as they are in `whole`: times in nanoseconds, all of them in range."""
         self._seal()
         self.coarse &= coarse
-        for name, column in columns.items():
-            self._parts[name].append(column)
+        self._append(columns)
 
     def _seal(self) -> None:
         """Join short parts, and turn microseconds into nanoseconds."""
@@ -262,16 +252,24 @@ class ColumnBuilder:
         if "length" in columns and (columns["length"] < 0).any():
             self.negative_lengths += int((columns["length"] < 0).sum())
             columns["length"] = np.maximum(columns["length"], 0)
-        for name, column in columns.items():
-            self._parts[name].append(column)
+        self._append(columns)
+
+    def _append(self, columns: Mapping[str, Array]) -> None:
+        first, last = self._rows, self._rows + len(columns["start"])
+        for name, array in self._columns.items():
+            if last > len(array):
+                array.resize(
+                    max(last, len(array) + len(array) // 8), refcheck=False
+                )  # large ones are not moved
+            array[first:last] = columns[name]
+        self._rows = last
 
     def whole(self) -> dict[str, Array]:
-        """All columns; frees their parts one by one."""
+        """All columns; the builder has none after that."""
         self._seal()
-        columns: dict[str, Array] = {}
-        for name, kind in self._types.items():
-            parts = self._parts.pop(name)
-            columns[name] = np.concatenate(parts) if parts else np.empty(0, kind)
+        columns, self._columns = self._columns, {}
+        for array in columns.values():
+            array.resize(self._rows, refcheck=False)
         return columns
 
 
@@ -285,7 +283,7 @@ def _array(values: Sequence[object], name: str, kind: npt.DTypeLike) -> Array:
 
 def _fitting(value: object, none: int) -> int:
     """A value as a whole number of 64 bits; unsigned addresses keep their bits."""
-    number = value if isinstance(value, int) else _number(value)
+    number = value if isinstance(value, int) else as_number(value)
     if number is None:
         return none
     whole = int(number)
@@ -300,9 +298,9 @@ class Collector:
     def __init__(self) -> None:
         self.names: Table[JSONScalar] = Table()
         self.threads: Table[tuple[JSONScalar, JSONScalar]] = Table()  # (pid, tid)
-        self.inputs: Table[bytes] = Table()  # JSON of an event's inputs
+        self.inputs = TextTable()  # JSON of an event's inputs
         self.stacks: Table[str] = Table()  # texts of call stacks
-        self.extras: Table[bytes] = Table()  # JSON of further arguments
+        self.extras = TextTable()  # JSON of further arguments
         self.device_extras: list[_KeysAndValues] = []
         self.counter_names: Table[str] = Table()
         times: dict[str, npt.DTypeLike] = {
@@ -354,7 +352,7 @@ class Collector:
         self.dropped: Counter[str] = Counter()  # by reason
         self.repaired: Counter[str] = Counter()  # by kind of fault
         self.count = 0  # of all entries, also of those that are no events
-        self._begins_and_ends: list[RawEvent] = []  # events of phase B and E, in the order of the file
+        self._begins_and_ends = BeginEndEvents(self.dropped, self.repaired)
         # by the keys of arguments: see `_layout`
         self._layouts: dict[tuple[str, ...], tuple[_Getter | None, bool]] = {}
         # the same of events of devices: the table of their further arguments, and what takes those out
@@ -422,7 +420,7 @@ class Collector:
         elif phase in ("i", "I", "R"):
             self._add_instants(group)
         elif phase in ("B", "E"):
-            self._begins_and_ends += group
+            self._begins_and_ends.add(group)
         elif phase == "C":
             self._add_counters(group)
 
@@ -477,7 +475,7 @@ class Collector:
 
     def _cleaned(self, event: RawEvent) -> RawEvent | None:
         """An event with all fields of the right type; None if it has no time."""
-        start, length = _number(event.get("ts")), _number(event.get("dur"))
+        start, length = as_number(event.get("ts")), as_number(event.get("dur"))
         if start is None:
             self.dropped["no time"] += 1
             return None
@@ -494,9 +492,9 @@ class Collector:
             "name": str(name),
             "ts": start,
             "dur": length or 0.0,
-            "pid": _plain(event.get("pid")),
-            "tid": _plain(event.get("tid")),
-            "id": _plain(event.get("id")),
+            "pid": plain(event.get("pid")),
+            "tid": plain(event.get("tid")),
+            "id": plain(event.get("id")),
             "args": _clean_args(args) if isinstance(args, dict) else {},
         }
 
@@ -619,7 +617,7 @@ class Collector:
 
     def _add_spans(self, group: list[RawEvent]) -> None:
         for event in group:
-            start, length = _number(event["ts"]), _number(event["dur"])
+            start, length = as_number(event["ts"]), as_number(event["dur"])
             if start is not None and length is not None:
                 self.spans.append((round(start * 1000), round((start + max(length, 0.0)) * 1000)))
 
@@ -630,7 +628,7 @@ class Collector:
         if len(memory) == len(group):
             return
         for event in group:
-            name, time = event.get("name"), _number(event.get("ts"))
+            name, time = event.get("name"), as_number(event.get("ts"))
             if time is None or not isinstance(name, str):
                 continue
             if name == "Record Window End":
@@ -659,12 +657,12 @@ class Collector:
         times: list[float] = []
         values: list[float] = []
         for event in group:
-            time, args = _number(event.get("ts")), event.get("args")
+            time, args = as_number(event.get("ts")), event.get("args")
             if time is None or not isinstance(args, dict):
                 self.dropped["counters without a time or value"] += 1
                 continue
             for series, value in args.items():
-                number = _number(value)
+                number = as_number(value)
                 if number is not None:
                     counter = str(event.get("name", ""))
                     names.append(counter if len(args) == 1 else f"{counter}: {series}")
@@ -683,65 +681,13 @@ class Collector:
             }
         )
 
-    # ------------------------------------------------------------------------------------------------ begin and end
-
     def pair(self) -> None:
         """Turn pairs of begin and end events into slices."""
-        open_: defaultdict[tuple[JSONScalar, JSONScalar], list[tuple[float, RawEvent]]] = defaultdict(list)
-        slices: defaultdict[str | None, list[RawEvent]] = defaultdict(list)
-
-        def add_slice(begin: RawEvent, start: float, end: float, args: EventArgs) -> None:
-            place = _plain(begin.get("pid")), _plain(begin.get("tid"))
-            cat = begin.get("cat")
-            slices[cat if isinstance(cat, str) else None].append(
-                {
-                    **begin,
-                    "ph": "X",
-                    "ts": start,
-                    "dur": end - start,
-                    "args": args,
-                    "pid": place[0],
-                    "tid": place[1],
-                }
-            )
-
-        timed = self._timed_begins_and_ends()
-        for time, event in timed:
-            waiting = open_[_plain(event.get("pid")), _plain(event.get("tid"))]
-            if event["ph"] == "B":
-                waiting.append((time, event))
-            elif waiting:
-                start, begin = waiting.pop()
-                add_slice(begin, start, time, {**_dict(begin.get("args")), **_dict(event.get("args"))})
-            else:
-                self.dropped["ends without a beginning"] += 1
-        last = timed[-1][0] if timed else 0.0
-        for waiting in open_.values():
-            for start, begin in waiting:
-                self.repaired["beginnings without an end, which end with the trace"] += 1
-                add_slice(begin, start, last, {**_dict(begin.get("args")), "finished": False})
-        for cat, group in slices.items():
+        for cat, group in self._begins_and_ends.slices():
             self._add_slices(cat, group)
-
-    def _timed_begins_and_ends(self) -> list[tuple[float, RawEvent]]:
-        """The begin and end events with their times, in the order of time."""
-        timed: list[tuple[float, RawEvent]] = []
-        for event in self._begins_and_ends:
-            time = _number(event.get("ts"))
-            if time is None:
-                self.dropped["no time"] += 1
-            else:
-                timed.append((time, event))
-        self._begins_and_ends = []
-        timed.sort(key=itemgetter(0))
-        return timed
 
 
 # ---------------------------------------------------------------------------------------------------- values
-
-
-def _dict(value: object) -> EventArgs:
-    return value if isinstance(value, dict) else {}
 
 
 def _arguments(group: list[RawEvent]) -> list[EventArgs]:
@@ -830,17 +776,6 @@ def _nanoseconds(us: FloatArray) -> tuple[IntArray, bool]:
     return whole.astype(np.int64) * 1000 + np.rint(rest * 1000).astype(np.int64), coarse
 
 
-def _number(value: object) -> float | None:
-    """A number, also where it is written as text; None if it is none, or beyond all times."""
-    if not isinstance(value, (int, float, str)):
-        return None
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) and abs(number) < LARGEST_US else None
-
-
 def _first_whole(*values: JSONValue) -> int:
     """The first of the values that is a number of a device or stream, also out of `stream 7`; -1 if none is."""
     for value in values:
@@ -853,10 +788,6 @@ def _first_whole(*values: JSONValue) -> int:
         elif isinstance(value, float) and math.isfinite(value) and abs(value) < LARGEST_US:
             return int(value)
     return -1
-
-
-def _plain(value: JSONValue) -> int | str | None:
-    return value if isinstance(value, (int, str)) or value is None else str(value)
 
 
 _NUMBERED = (
@@ -881,7 +812,7 @@ def _clean_args(args: EventArgs) -> EventArgs:
     cleaned = {str(key): value for key, value in args.items()}
     for key in _NUMBERED:
         if key in cleaned and cleaned[key].__class__ is not int:
-            number = _number(cleaned[key])
+            number = as_number(cleaned[key])
             if number is None:
                 del cleaned[key]
             else:

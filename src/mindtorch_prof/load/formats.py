@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..native_file import SUFFIX
-from .ascend import OUTPUT
+from ..settings import CAPTURE_OUTPUT as OUTPUT
 from .ascend_db import is_ascend
 from .ascend_text import is_text_capture
 from .byte_source import Limits, Source

@@ -10,22 +10,27 @@ from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..call_paths import paths
 from ..frames import is_left_out
 from ..trace import DEVICE_ANNOTATION, RUNTIME, Frames, Trace
-from ..tree import depths, innermost, parents, thread_slices
+from ..tree import depths, innermost, one_timeline, parents, slices_of_rows, thread_slices
+
+_BLOCK = 1 << 16  # rows that are compared at a time: columns of temporary values stay short
 
 
 def _nested(start: IntArray, end: IntArray) -> tuple[IntArray, BoolArray]:
     """Parents of one thread's events as if they nested, and which events end after their parent."""
     parent = parents(depths(start, end))
-    return parent, (parent >= 0) & (end > end[np.maximum(parent, 0)])
+    ends_late = np.empty(len(parent), bool)
+    for first in range(0, len(parent), _BLOCK):
+        some = parent[first : first + _BLOCK]
+        late = end[first : first + _BLOCK] > end[np.maximum(some, 0)]
+        ends_late[first : first + _BLOCK] = (some >= 0) & late
+    return parent, ends_late
 
 
 def snapped(thread: IntArray, start: IntArray, end: IntArray, tolerance: int) -> tuple[IntArray, int]:
     """Ends after the end of the enclosing event by no more than `tolerance` are moved to it; and how many were moved."""
-    end, moved = end.copy(), 0
-    for first, last in thread_slices(thread):
+    moved, given = 0, end
+    for first, last in _crossing_threads(thread, start, end):
         part = slice(first, last)
-        if not _nested(start[part], end[part])[1].any():
-            continue
         starts, ends = start[part].tolist(), end[part].tolist()
         open_: list[int] = []
         for row, begun in enumerate(starts):
@@ -38,6 +43,8 @@ def snapped(thread: IntArray, start: IntArray, end: IntArray, tolerance: int) ->
                     break
                 open_.pop()
             open_.append(row)
+        if end is given:
+            end = end.copy()
         end[part] = ends
     return end, moved
 
@@ -48,8 +55,23 @@ def overlapping(trace: Trace) -> int:
     keep = trace.kind != RUNTIME
     if trace.synthetic is not None:
         keep &= trace.synthetic == 0
-    thread, start, end = trace.thread[keep], trace.start_ns[keep], trace.end_ns[keep]
-    return sum(int(_nested(start[a:b], end[a:b])[1].sum()) for a, b in thread_slices(thread))
+    thread, start, end = trace.thread, trace.start_ns, trace.end_ns
+    if not keep.all():
+        thread, start, end = thread[keep], start[keep], end[keep]
+    parts = thread_slices(thread)
+    timeline = one_timeline(parts, start, end)
+    if timeline is not None:
+        return int(_nested(*timeline)[1].sum())
+    return sum(int(_nested(start[a:b], end[a:b])[1].sum()) for a, b in parts)
+
+
+def _crossing_threads(thread: IntArray, start: IntArray, end: IntArray) -> list[tuple[int, int]]:
+    """(first, last) rows of the threads in which an event ends after the one around it."""
+    parts = thread_slices(thread)
+    timeline = one_timeline(parts, start, end)
+    if timeline is not None:
+        return slices_of_rows(parts, np.flatnonzero(_nested(*timeline)[1]))
+    return [(first, last) for first, last in parts if _nested(start[first:last], end[first:last])[1].any()]
 
 
 # ---------------------------------------------------------------------------------------------------- Python calls
@@ -60,10 +82,16 @@ def callers(
 ) -> tuple[IntArray, int]:
     """Rows of callers from the numbers that calls have in the file, or from the times where they have none; and how many
     numbers occur more than once. Rows are in the order of (thread, start)."""
-    caller_of = np.full(len(start), -1, np.int64)
+    caller_of: IntArray = np.full(len(start), -1, np.int64)
     numbered = own >= 0
     if not numbered.all():
-        for first, last in thread_slices(thread):
+        parts = thread_slices(thread)
+        timeline = one_timeline(parts, start, end)
+        if timeline is not None:
+            caller_of, ends_late = _nested(*timeline)
+            caller_of[ends_late] = -1
+            parts = []
+        for first, last in parts:
             part = slice(first, last)
             local, ends_late = _nested(start[part], end[part])
             local = np.where(ends_late, -1, local)
@@ -101,7 +129,7 @@ def stacks_of(
     if texts:
         return written.astype(np.int32), tuple([tuple(_frames_of(text)) for text in texts])
     stack = np.full(len(start), -1, np.int32)
-    if not len(frames):
+    if not len(frames) or not wanted.any():
         return stack, ()
     path, table = paths(frames)
     calls = {int(frames.thread[a]): (a, b) for a, b in thread_slices(frames.thread)}
@@ -201,10 +229,11 @@ class Links:
         """The innermost ops of threads at times."""
         op = np.full(len(times), -1, np.int64)
         ops = np.flatnonzero(self._is_op)
+        asked = dict(rows_by(threads))
         for first, last in thread_slices(self._thread[ops]):
             part = ops[first:last]
-            queries = np.flatnonzero(threads == self._thread[part[0]])
-            if not len(queries):
+            queries = asked.get(int(self._thread[part[0]]))
+            if queries is None:
                 continue
             start, end = self._start[part], self._end[part]
             parent, ends_late = _nested(start, end)

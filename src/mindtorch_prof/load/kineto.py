@@ -96,6 +96,7 @@ class _Builder:
         if deep:
             self.dropped[f"metadata that nests deeper than {DEEPEST} levels"] = len(deep)
         self.notes: list[str] = []
+        self.lacks: list[str] = []
         # names of other types than text become texts
         self.texts = ["" if name is None else str(name) for name in collector.names]
 
@@ -108,29 +109,38 @@ class _Builder:
         host, frames, device, memory = self._without_zeros(host, frames, device, memory)
         hidden = np.array([text in HIDDEN_EVENTS for text in self.texts] or [False])[host["name"]]
         if hidden.any():
-            host = _chosen(host, ~hidden)
+            _choose(host, ~hidden)
+        self._leave_out_marks(host, device)
         self.identity = self._identities(host, frames, memory)
         host = self.host = self._in_order(host)
-        thread = self.identity[host["thread"]]
-        start, end = host["start"], host["start"] + host["length"]
+        # columns are taken out where nothing else needs them: a file of 13,000,000 events has a GB of them
+        thread = self.identity[host.pop("thread")]
+        start, end = host["start"], host.pop("length")
+        end += start
         recorded: BoolArray = host["synthetic"] == 0
         if all(builder.coarse for builder in builders[:3]):
-            end[recorded] = self._snapped(thread[recorded], start[recorded], end[recorded])
+            if recorded.all():
+                end = self._snapped(thread, start, end)
+            else:
+                end[recorded] = self._snapped(thread[recorded], start[recorded], end[recorded])
         frame_columns = self._frames(frames)
-        name, names = _compact(host["name"], self.texts)
-        kind, scope = _kinds(host["kind"], name, names)
+        name, names = _compact(host.pop("name"), self.texts)
+        is_runtime: BoolArray = host["kind"] == RUNTIME
+        kind, scope = _kinds(host.pop("kind"), name, names)
         input_table = tuple([Inputs.from_json(text) for text in collected.inputs])
         inputs = host["inputs"]
-        is_runtime: BoolArray = host["kind"] == RUNTIME
         stack, stacks = stacks_of(
-            thread, start, host["stack"], list(collected.stacks), frame_columns, ~is_runtime
+            thread, start, host.pop("stack"), list(collected.stacks), frame_columns, ~is_runtime
         )
-        flops = np.maximum(host["flops"], 0)
+        flops = host.pop("flops")
+        unknown: BoolArray = flops < 0
+        flops[unknown] = 0
         if top.get("with_flops") and (inputs >= 0).any():
-            flops = np.where(host["flops"] >= 0, flops, flops_of(name, names, inputs, input_table))
-        links = Links(thread, start, end, host["external"], host["correlation"], is_runtime, recorded)
+            flops[unknown] = flops_of(name, names, inputs, input_table)[unknown]
+        links = Links(thread, start, end, host["external"], host.pop("correlation"), is_runtime, recorded)
         device_columns = self._device(device, links)
         self.repaired["External ids that several events share"] = links.shared
+        del links
         extra = host["extra"]
         return Trace(
             names=tuple(names),
@@ -173,26 +183,47 @@ class _Builder:
             zero = table["start"] == 0
             if earliest > _FAR_US * 1000 and zero.any():
                 self.dropped["at time 0"] += int(zero.sum())
-                table = _chosen(table, ~zero)
+                _choose(table, ~zero)
             kept.append(table)
         return kept
+
+    def _leave_out_marks(self, host: Table, device: Table) -> None:
+        """Leave out the host's rows that only hold the tail of an arrow to a kernel: torch_npu's Kineto files have them in place of the
+        launching calls, with the kernel's name and start and no length."""
+        candidates = np.flatnonzero(
+            (host["kind"] == RUNTIME) & (host["length"] == 0) & (host["correlation"] < 0)
+        )
+        if not len(candidates) or not len(device["start"]):
+            return
+        kernels = {*zip(device["name"].tolist(), device["start"].tolist())}
+        keys = zip(host["name"][candidates].tolist(), host["start"][candidates].tolist())
+        marks = candidates[np.array([key in kernels for key in keys], bool)]
+        if len(marks):
+            self.lacks.append(
+                f"the calls that launched kernels were not recorded: {len(marks):,} rows in their place have the kernels' names and starts"
+            )
+            _choose(host, np.isin(np.arange(len(host["start"])), marks, invert=True))
 
     def _in_order(self, host: Table) -> Table:
         """Events by (thread, start, longest first), synthetic ones directly after the recorded ones that they stand in."""
         any_marked = bool(host["synthetic"].any())
         if any_marked:
-            host = _chosen(host, np.argsort(host["external"], kind="stable"))
-        thread = self.identity[host["thread"]]
-        order = _outer_first((thread, host["start"]), -host["length"])
+            _choose(host, np.argsort(host["external"], kind="stable"))
+        rank = np.unique(self.identity, return_inverse=True)[1].astype(np.int32)
+        thread = rank[host["thread"]]
+        order = _outer_first((thread, host["start"]), host["length"])
         if any_marked:
             is_op = host["kind"] != RUNTIME
             owner = owners_of(host["synthetic"], thread, host["start"], host["external"], is_op)
             alone = owner < 0
             if alone.any():
                 self.dropped["synthetic, without the event that they stand in"] = int(alone.sum())
-                return self._in_order(_chosen(host, ~alone))
+                _choose(host, ~alone)
+                return self._in_order(host)
             order = behind_owners(order, owner)
-        return _chosen(host, order)
+        del thread
+        _choose(host, order)
+        return host
 
     def _identities(self, *tables: Table) -> IntArray:
         """A number for each (process, thread) of the file: the thread's own where it is a number that no other process uses."""
@@ -229,10 +260,12 @@ class _Builder:
         if not len(frames["start"]):
             return Frames.none()
         thread = self.identity[frames["thread"]]
-        order = _outer_first((thread, frames["start"]), -frames["length"], frames["own"])
-        frames, thread = _chosen(frames, order), thread[order]
-        name, names = _compact(frames["name"], self.texts)
-        start, end = frames["start"], frames["start"] + frames["length"]
+        order = _outer_first((thread, frames["start"]), frames["length"], frames["own"])
+        _choose(frames, order)
+        thread = thread[order]
+        name, names = _compact(frames.pop("name"), self.texts)
+        start, end = frames["start"], frames.pop("length")
+        end += start
         parent, repeated = callers(thread, start, end, frames["own"], frames["parent"])
         if repeated:
             self.repaired["Python ids that several calls share"] = repeated
@@ -241,10 +274,11 @@ class _Builder:
     def _device(self, device: Table, links: Links) -> Device:
         if not len(device["start"]):
             return Device.none()
-        order = _outer_first((device["device"], device["stream"], device["start"]), -device["length"])
-        device = _chosen(device, order)
-        name, names = _compact(device["name"], self.texts)
-        start = device["start"]
+        order = _outer_first((device["device"], device["stream"], device["start"]), device["length"])
+        _choose(device, order)
+        name, names = _compact(device.pop("name"), self.texts)
+        start, end = device["start"], device.pop("length")
+        end += start
         flow = flow_sources(
             self.collected.flows.whole(),
             self.identity,
@@ -258,7 +292,7 @@ class _Builder:
             tuple(names),
             name,
             start,
-            start + device["length"],
+            end,
             device["device"],
             device["stream"],
             device["kind"],
@@ -270,8 +304,7 @@ class _Builder:
         )
 
     def _memory(self, memory: Table) -> Memory:
-        order = np.argsort(memory["start"], kind="stable")
-        memory = _chosen(memory, order)
+        _choose(memory, np.argsort(memory["start"], kind="stable"))
         total = memory["total"]
         unknown = total < 0
         if unknown.any():
@@ -288,7 +321,7 @@ class _Builder:
 
     def _counters(self) -> Counters:
         counters = self.collected.counters.whole()
-        counters = _chosen(counters, np.argsort(counters["start"], kind="stable"))
+        _choose(counters, np.argsort(counters["start"], kind="stable"))
         names = tuple(self.collected.counter_names)
         return Counters(names, counters["name"], counters["start"], counters["value"])
 
@@ -406,7 +439,7 @@ def _with_health(trace: Trace, builder: _Builder, read: Health) -> Trace:
             unfinished=trace.health.unfinished,
             repaired=sum(repaired.values()) + overlap_count + read.repaired,
             notes=tuple(notes),
-            lacks=read.lacks,
+            lacks=(*read.lacks, *builder.lacks),
         ),
     )
 
@@ -414,27 +447,38 @@ def _with_health(trace: Trace, builder: _Builder, read: Health) -> Trace:
 # ---------------------------------------------------------------------------------------------------- columns
 
 
-def _chosen(table: Table, which: IntArray | BoolArray) -> Table:
-    return {name: column[which] for name, column in table.items()}
+def _choose(table: Table, which: IntArray | BoolArray) -> None:
+    """Leave these rows in a table, in this order. One column after the other: only one of them is there twice."""
+    if which.dtype != bool and bool((which[1:] > which[:-1]).all()) and len(which) == len(table["start"]):
+        return  # all of them, as they are
+    for name, column in table.items():
+        table[name] = column[which]
 
 
-def _outer_first(keys: tuple[IntArray, ...], *further: IntArray) -> IntArray:
-    """The order of rows by keys, and where those are equal by the further ones. Sorting by times alone is quick, as a file has them
-    almost in order; lengths are in none."""
+def _outer_first(keys: tuple[IntArray, ...], length: IntArray, *further: IntArray) -> IntArray:
+    """The order of rows by keys; where those are equal the longest first, then by the further ones. Sorting by times alone is quick, as a
+    file has them almost in order; lengths are in none."""
     order: IntArray = np.lexsort(keys[::-1])
-    equal = np.ones(max(len(order) - 1, 0), bool)
+    begins = np.zeros(len(order), bool)  # whether a row's keys are others than those of the row before
+    begins[:1] = True
     for key in keys:
         sorted_key = key[order]
-        equal &= sorted_key[1:] == sorted_key[:-1]
-    if not equal.any():
+        begins[1:] |= sorted_key[1:] != sorted_key[:-1]
+        del sorted_key
+    if begins.all():
         return order
     # rows that share their keys with a neighbour are sorted among themselves: their places in the order stay theirs
-    tied = np.zeros(len(order), bool)
-    tied[1:] |= equal
-    tied[:-1] |= equal
-    rows = order[tied]
-    ties = np.lexsort((*[key[rows] for key in further[::-1]], *[key[rows] for key in keys[::-1]]))
-    order[tied] = rows[ties]
+    tied = ~begins
+    tied[:-1] |= tied[1:]
+    rows = order if tied.all() else order[tied]
+    group = np.cumsum(begins[tied], dtype=np.int32 if len(rows) < 2**31 else np.int64)
+    shortest = length[rows]
+    np.negative(shortest, out=shortest)
+    place = np.lexsort((*[key[rows] for key in further[::-1]], shortest, group))
+    del group, shortest
+    if rows is order:
+        return rows[place]
+    order[tied] = rows[place]
     return order
 
 
@@ -442,8 +486,8 @@ def _compact(numbers: IntArray, texts: list[str]) -> tuple[IntArray, list[str]]:
     """Numbers of names, and the names that occur."""
     present = np.zeros(max(len(texts), 1), bool)
     present[numbers] = True
-    place = np.cumsum(present) - 1
-    return place[numbers].astype(np.int32), [texts[i] for i in np.flatnonzero(present[: len(texts)]).tolist()]
+    place = (np.cumsum(present) - 1).astype(np.int32)
+    return place[numbers], [texts[i] for i in np.flatnonzero(present[: len(texts)]).tolist()]
 
 
 def _kinds(kind: IntArray, name: IntArray, names: list[str]) -> tuple[IntArray, IntArray]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import BoolArray, IntArray
 from ..trace import HIDDEN_EVENTS
-from .collect import Table
+from .event_values import Table
 from .json_slices import no_garbage_collection
 
 MEMORY, OUT_OF_MEMORY = "[memory]", "[OutOfMemory]"

@@ -139,4 +139,4 @@ def _opened(other: OtherRecording) -> Recording:
 def _file(recording: Recording) -> str:
     from ..analysis.recording import as_results
 
-    return os.path.basename(as_results(recording).trace.settings.source or "")
+    return as_results(recording).trace.settings.source_name

@@ -9,9 +9,10 @@ import mmap
 import os
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeGuard, TypeVar, cast, overload
+from typing import BinaryIO, NamedTuple, TypeGuard, TypeVar, cast, overload
 
 import numpy as np
 import orjson
@@ -47,10 +48,18 @@ def is_native(file: PathOrFile) -> TypeGuard[str | bytes | os.PathLike[str] | os
 
 def read_native(path: str) -> NativeFile:
     """Read a native file; NotATraceError for another archive, BrokenTraceError for a damaged one."""
+    with open(path, "rb") as file:
+        return read_native_from(file, path)
+
+
+def read_native_from(file: BinaryIO, path: str, *, whole: bool = False) -> NativeFile:
+    """Read an open native file. whole: also compare the checksums of all its parts, which reads it from its beginning to its end."""
     try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        with zipfile.ZipFile(file) as archive:
             mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             members = {each.filename: _place(each, mapped, path) for each in archive.infolist()}
+            if whole:
+                _check_sums(archive.infolist(), members, mapped, path)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
         if isinstance(error, TraceError):
             raise
@@ -79,6 +88,18 @@ def read_native(path: str) -> NativeFile:
     if not isinstance(trace, Trace):
         raise BrokenTraceError(f"{path}: damaged (its header describes no trace)")
     return NativeFile(trace, header.shown, header.made_from)
+
+
+def _check_sums(
+    infos: Sequence[zipfile.ZipInfo], places: dict[str, tuple[int, int]], mapped: mmap.mmap, path: str
+) -> None:
+    with memoryview(mapped) as content:
+        for info in infos:
+            begin, size = places[info.filename]
+            if zlib.crc32(content[begin : begin + size]) != info.CRC:
+                raise BrokenTraceError(
+                    f"{path}: damaged (the checksum of its part {info.filename} is another)"
+                )
 
 
 def _check(trace: Trace) -> None:

@@ -73,7 +73,7 @@ _NO_TIME = -1
 def is_nsys(tables: SqliteTables) -> bool:
     """Whether a database is an export of nsys."""
     known = {_KERNELS, _GRAPHS, _COPIES, _RANGES, *_CALLS}
-    return "StringIds" in tables.tables and bool(known & tables.tables)
+    return bool(known & tables.tables)  # tables are written when they get a row: also that of texts
 
 
 def read_nsys(file: SqliteTables, source: str) -> Trace:
@@ -97,6 +97,7 @@ class _Reader:
         if not len(host["start"]) and not len(device["start"]):
             raise NotATraceError(f"{self.source}: an nsys export without NVTX ranges, CUDA calls and kernels")
         host, device = (self._in_range(table) for table in (host, device))
+        device["process"] = _owners(host, device)
         self._unify_correlations(host, device)
         origin = min(int(table["start"].min()) for table in (host, device) if len(table["start"]))
         host["start"], device["start"] = host["start"] - origin, device["start"] - origin
@@ -185,20 +186,21 @@ class _Reader:
         start, end, kind, tid, text_id, domain = self.file.integers(
             _RANGES, "start", "end", "eventType", "globalTid", "textId", "domainId"
         )
+        # older exports write defaults for what is missing: an empty text, an end of 0
         texts = [
-            text if isinstance(text, str) else self.strings.get(number, "")
+            text if isinstance(text, str) and text else self.strings.get(number, "")
             for (text,), number in zip(self.file.values(_RANGES, "text"), text_id.tolist())
         ]
         if "eventType" in self.file.columns(_RANGES):
             is_range = np.isin(kind, (_PUSH_POP, _START_END, _NVTXT))
         else:
-            is_range = end >= 0
+            is_range = end > 0
         domains = {
             int(domain[row]): texts[row] for row in np.flatnonzero((kind == _DOMAIN) & (domain > 0)).tolist()
         }
         chosen = np.flatnonzero(is_range)
         parsed = [_parsed_range(texts[row]) for row in chosen.tolist()]
-        unfinished = end[chosen] < 0
+        unfinished = end[chosen] < start[chosen]
         last = int(max(start.max(), end.max())) if len(start) else 0
         rows = self._host_rows(
             self._names([each[0] for each in parsed]),
@@ -467,6 +469,8 @@ class _Reader:
         return epoch - clock if isinstance(clock, int) and began == [clock] else epoch
 
     def _say_what_is_lacking(self, host: dict[str, Array], device: dict[str, Array]) -> None:
+        if not self.strings:
+            self.lacks.append("the table of texts (StringIds) is not there: kernels and calls have no names")
         kinds = {*np.unique(host["kind"]).tolist()}
         if not {ANNOTATION, OP} & kinds:
             self.lacks.append("no NVTX ranges were recorded: kernels cannot be charged to ops or annotations")
@@ -494,7 +498,16 @@ def _process(global_id: int) -> int:
 
 
 def _processes(global_id: IntArray) -> IntArray:
-    return (global_id >> 24) & 0xFFFFFF
+    return np.where(global_id >= 0, (global_id >> 24) & 0xFFFFFF, -1)
+
+
+def _owners(host: dict[str, Array], device: dict[str, Array]) -> IntArray:
+    """The process of each work of a device. Where the export does not say it, the one that made a call with its correlation id, if there is
+    only one; -1: not known."""
+    pairs = np.unique(np.stack([host["correlation"], host["process"]])[:, host["correlation"] >= 0], axis=1)
+    first, last = (np.searchsorted(pairs[0], device["correlation"], side=side) for side in ("left", "right"))
+    only = np.append(pairs[1], -1)[np.where(last - first == 1, first, -1)]
+    return np.where(device["process"] < 0, only, device["process"])
 
 
 def _parsed_range(text: str) -> tuple[str, int, int, bytes | None]:

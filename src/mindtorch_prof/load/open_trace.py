@@ -19,11 +19,12 @@ from ..torch_api.results import Results
 from ..trace import Health, Trace
 from .ascend_db import read_db
 from .ascend_text import PROCESSES, is_text_capture, read_text
-from .byte_source import Limits, PathOrFile, Progress, Source
+from .byte_source import Limits, PathOrFile, Progress, Source, is_content, name_of
 from .collect import Collector
 from .core import compiled_reader
 from .errors import BrokenTraceError, NotATraceError
 from .formats import database_format, trace_file
+from .json_cache import CacheUse, JsonCache, cache_of
 from .json_slices import Slices, no_garbage_collection
 from .kineto import OWN_KEY, trace_of
 from .library_calls import LibraryCalls
@@ -40,6 +41,10 @@ _BAR_FROM = 32 << 20  # bytes: smaller files are read too fast for a bar
 
 class Loaded(LibraryCalls, FinishedRecording):
     """A trace from a file, with what a live profile answers and the analyses of the command line as methods."""
+
+    cache: CacheUse | None = (
+        None  # whether the trace is that of a cache; None: none was asked for, or the file can have none
+    )
 
     def __init__(self, trace: Trace, python_functions: bool = False, forward_stacks: bool = False) -> None:
         super().__init__(Results(trace), python_functions=python_functions)
@@ -61,7 +66,7 @@ class Loaded(LibraryCalls, FinishedRecording):
 
     def with_python_functions(self, listed: bool) -> Loaded:
         """The same, with Python calls as rows of events() and key_averages(), or without."""
-        return type(self)(self.trace, listed, self._forward_stacks)
+        return self._like(self.trace, listed)
 
     def as_recorded(self) -> Loaded:
         """The same without synthetic events, which torch shows inside others and which ran as part of one kernel: only what ran."""
@@ -69,7 +74,12 @@ class Loaded(LibraryCalls, FinishedRecording):
 
     def with_trace(self, trace: Trace) -> Loaded:
         """The same view of another trace."""
-        return type(self)(trace, self._python_functions, self._forward_stacks)
+        return self._like(trace, self._python_functions)
+
+    def _like(self, trace: Trace, python_functions: bool) -> Loaded:
+        like = type(self)(trace, python_functions, self._forward_stacks)
+        like.cache = self.cache
+        return like
 
 
 def opened(
@@ -78,10 +88,11 @@ def opened(
     progress: Progress | bool | None,
     python_functions: bool | None,
     limits: Limits,
+    cached: bool | None,
 ) -> Loaded:
     """Read a file; `load` says what the arguments mean."""
     given = file
-    if isinstance(file, (str, bytes, os.PathLike)) and not _is_content(file) and os.path.isdir(file):
+    if isinstance(file, (str, bytes, os.PathLike)) and not is_content(file) and os.path.isdir(file):
         folder = os.fsdecode(file)
         file = trace_file(folder)
         if is_spill(file):
@@ -90,19 +101,42 @@ def opened(
         native = read_native(os.fsdecode(file))
         loaded = Loaded(native.trace, **native.shown)
         return loaded if python_functions is None else loaded.with_python_functions(python_functions)
+    cache = cache_of(file, cached, limits)
+    loaded = _of_cache(cache, given) or _of_content(file, given, progress, limits, cache)
+    health = loaded.health
+    if strict and not health:
+        raise BrokenTraceError(f"{name_of(file)}: {health.line()}")
+    return loaded if python_functions is None else loaded.with_python_functions(python_functions)
+
+
+def _of_cache(cache: JsonCache | None, given: PathOrFile) -> Loaded | None:
+    """A trace from the cache of its file; None: there is none that can be used."""
+    native = cache.read() if cache is not None else None
+    if cache is None or native is None:
+        return None
+    settings = replace(native.trace.settings, source=os.fsdecode(given))  # type: ignore[arg-type]
+    trace = replace(native.trace, settings=settings)
+    loaded = Loaded(trace, **native.shown)
+    loaded.cache = CacheUse("read", cache.path)
+    return loaded
+
+
+def _of_content(
+    file: PathOrFile,
+    given: PathOrFile,
+    progress: Progress | bool | None,
+    limits: Limits,
+    cache: JsonCache | None,
+) -> Loaded:
+    """Read a file of another format than this package's own."""
     with Source(file, limits) as source, _bar(source, progress) as advance, no_garbage_collection():
         shown = _shown_name(given, source)
         head = source.head()
         if head.startswith(MAGIC):
-            loaded = Loaded(_database(source, file, shown))
-        elif is_text_capture(head):
-            loaded = _text_capture(source, file, shown, advance)
-        else:
-            loaded = _kineto(source, file, shown, advance)
-    health = loaded.health
-    if strict and not health:
-        raise BrokenTraceError(f"{source.name}: {health.line()}")
-    return loaded if python_functions is None else loaded.with_python_functions(python_functions)
+            return Loaded(_database(source, file, shown))
+        if is_text_capture(head):
+            return _text_capture(source, file, shown, advance)
+        return _kineto(source, file, shown, advance, cache)
 
 
 def _spilled(folder: str, shown: str, strict: bool, python_functions: bool | None) -> Loaded:
@@ -115,11 +149,6 @@ def _spilled(folder: str, shown: str, strict: bool, python_functions: bool | Non
     return Loaded(trace, calls_are_rows if python_functions is None else python_functions)
 
 
-def _is_content(file: PathOrFile) -> bool:
-    """Whether bytes are the content of a file, not its path."""
-    return isinstance(file, bytes) and (file[:1] in (b"{", b"[", b"\x1f") or file[:6] == MAGIC[:6])
-
-
 def _shown_name(given: PathOrFile, source: Source) -> str:
     """What a trace says it was read from: the path that was given, also that of a folder; empty: a file without a name."""
     if isinstance(given, (str, os.PathLike)):
@@ -127,8 +156,17 @@ def _shown_name(given: PathOrFile, source: Source) -> str:
     return source.name if not hasattr(given, "read") or getattr(given, "name", None) else ""
 
 
-def _kineto(source: Source, file: PathOrFile, shown: str, advance: Progress, *, only: bool = False) -> Loaded:
-    """Read a Chrome trace. only: also one whose processes are those of an Ascend capture."""
+def _kineto(
+    source: Source,
+    file: PathOrFile,
+    shown: str,
+    advance: Progress,
+    cache: JsonCache | None = None,
+    *,
+    only: bool = False,
+) -> Loaded:
+    """Read a Chrome trace, and keep it in a cache. only: also one whose processes are those of an Ascend capture, which has no cache: what it
+    holds depends on the files beside it."""
     collector = Collector()
     reader = compiled_reader(collector)
     slices = Slices(source, None if reader is None else reader.take)
@@ -144,12 +182,13 @@ def _kineto(source: Source, file: PathOrFile, shown: str, advance: Progress, *, 
     if not only and _names_ascend_processes(collector) and not hasattr(file, "read"):
         with Source(file, source.limits) as again:
             return _text_capture(again, file, shown, advance)
+    forward_stacks = OWN_KEY not in slices.top and bool(collector.stacks)
     trace = trace_of(slices, collector, shown)
-    return Loaded(
-        trace,
-        _calls_are_rows(trace, slices.top),
-        forward_stacks=OWN_KEY not in slices.top and bool(collector.stacks),
-    )
+    loaded = Loaded(trace, _calls_are_rows(trace, slices.top), forward_stacks)
+    if cache is not None:
+        del collector, reader, slices  # the memory is needed for writing
+        loaded.cache = cache.write(trace, loaded._shown())
+    return loaded
 
 
 def _names_ascend_processes(collector: Collector) -> bool:

@@ -300,6 +300,8 @@ def nanoseconds(values: Sequence[object], missing: int = NONE) -> IntArray:
     """Times of a file (microseconds with three decimals) as whole nanoseconds."""
     try:
         times = np.array(values, np.float64)  # None becomes NaN
+        if times.ndim != 1:  # all of them are lists
+            raise TypeError
     except (TypeError, ValueError, OverflowError):
         times = np.array([_float(value) for value in values], np.float64)
     known = np.isfinite(times) & (np.abs(times) < _FURTHEST)

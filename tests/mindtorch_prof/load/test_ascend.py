@@ -62,7 +62,7 @@ def published(folder: Path) -> dict[str, float]:
         with open(output / "step_trace_time.csv", newline="") as file:
             (row,) = csv.DictReader(file)
         return {key: float(row[key]) for key in row if key in breakdown_keys()}
-    connection = sqlite3.connect(f"{(output / 'analysis.db').as_uri()}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"{(output / 'analysis.db').as_uri()}?mode=ro&immutable=1", uri=True)
     columns = ("computing", "communication", "communication_not_overlapped", "overlapped", "free")
     (values,) = connection.execute(f"SELECT {', '.join(columns)} FROM StepTraceTime").fetchall()
     connection.close()

@@ -24,7 +24,7 @@ NEEDED = {"STRING_IDS"}
 def test_kernels_have_the_names_and_times_of_their_tables(rank: int, ecosystem: Path) -> None:
     folder = ecosystem / "ascend" / "db_level1" / f"rank{rank}_ascend_pt"
     path = folder / "ASCEND_PROFILER_OUTPUT" / f"ascend_pytorch_profiler_{rank}.db"
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
     published = connection.execute(
         "SELECT value, t.startNs, t.endNs FROM TASK t JOIN COMPUTE_TASK_INFO c USING (globalTaskId)"
         " JOIN STRING_IDS s ON s.id = c.name UNION ALL"
@@ -47,7 +47,7 @@ def test_kernels_have_the_names_and_times_of_their_tables(rank: int, ecosystem: 
 def test_steps_are_those_of_the_step_table(rank: int, ecosystem: Path) -> None:
     folder = ecosystem / "ascend" / "db_level1" / f"rank{rank}_ascend_pt"
     path = folder / "ASCEND_PROFILER_OUTPUT" / f"ascend_pytorch_profiler_{rank}.db"
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
     ((number, start, end),) = connection.execute("SELECT id, startNs, endNs FROM STEP_TIME").fetchall()
     connection.close()
     trace = load(folder).trace

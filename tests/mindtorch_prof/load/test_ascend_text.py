@@ -16,6 +16,7 @@ import pytest
 from average_rows import row
 
 from mindtorch_prof import load
+from mindtorch_prof.analysis.roofline import roofline
 from mindtorch_prof.communication import on_device
 from mindtorch_prof.load.ascend_files import nanoseconds
 from mindtorch_prof.trace import ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_PART, Trace
@@ -342,3 +343,17 @@ def test_another_list_of_events_with_times_as_texts_is_read_as_a_chrome_trace(tm
         json.dumps([{"ph": "X", "cat": "cpu_op", "name": "work", "pid": 1, "tid": 1, "ts": "10.5", "dur": 4}])
     )
     assert row(load(path), "work").cpu_time_total == 4
+
+
+@pytest.mark.parametrize("rank", ["rank0", "rank1"])
+def test_collectives_send_as_many_bytes_as_communication_json_says(rank: str, ecosystem: Path) -> None:
+    folder = ecosystem / "ascend" / "text_level1" / f"{rank}_ascend_pt"
+    (step,) = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "communication.json").read_text()).values()
+    expected = sorted(
+        op["Communication Bandwidth Info"]["HCCS"]["Transit Size(MB)"]
+        for name, op in step["collective"].items()
+        if name.startswith("hcom_")
+    )
+    rows = [row for row in roofline(load(folder)).rows if row.category == "collective"]
+    # of 8 ranks; the tasks send pieces of whole blocks, which are up to 0.2 % less or more
+    assert sorted(row.bytes / 1e6 for row in rows) == pytest.approx(expected, rel=0.002)

@@ -175,13 +175,13 @@ def test_texts_beyond_what_is_cached_are_read_alike() -> None:
     assert difference(as_file(*events)) is None
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[*HealthCheck])
+@settings(max_examples=300, suppress_health_check=[*HealthCheck])
 @given(documents(), st.sampled_from((64, 1000, None)))
 def test_random_documents_are_read_alike(data: bytes, chunk: int | None) -> None:
     assert difference(data, chunk) is None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 2**32), st.sampled_from((64, 1000, None)))
 def test_changed_files_are_read_alike(seed: int, chunk: int | None) -> None:
     random_ = random.Random(seed)

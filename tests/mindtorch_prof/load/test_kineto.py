@@ -220,7 +220,7 @@ def test_rows_are_ordered_by_all_keys_and_stay_in_order_where_those_are_equal(
     rows_: list[tuple[int, int, int, int]],
 ) -> None:
     thread, start, length, own = np.array(rows_, np.int64).reshape(-1, 4).T
-    order = _outer_first((thread, start), -length, own)
+    order = _outer_first((thread, start), length, own)
     key = lambda place: (rows_[place][0], rows_[place][1], -rows_[place][2], rows_[place][3])
     assert order.tolist() == sorted(range(len(rows_)), key=key)
 

@@ -3,53 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from fact_files import FACTS
 from hypothesis import given, settings
+from trace_equality import assert_same
 from trace_strategies import nested_traces
 
 from mindtorch_prof import BrokenTraceError, NotATraceError, load
-from mindtorch_prof.inputs import Inputs
 from mindtorch_prof.load.native import read_native
 from mindtorch_prof.trace import Trace
 
 TRACE = FACTS / "torch_trace.json.gz"
-
-
-def assert_same(one: Any, other: Any, where: str) -> None:
-    """Compare field by field, to the type of each column."""
-    if dataclasses.is_dataclass(one):
-        assert type(one) is type(other), where
-        for field in dataclasses.fields(one):
-            assert_same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
-    elif isinstance(one, np.ndarray):
-        assert one.dtype == other.dtype, where
-        np.testing.assert_array_equal(one, other, err_msg=where)
-    elif isinstance(one, Inputs):
-        for name in (
-            "arguments",
-            "concrete",
-            "types",
-            "strides",
-            "dims",
-            "values",
-            "tensor_slots",
-            "keywords",
-        ):
-            assert repr(getattr(one, name)) == repr(getattr(other, name)), f"{where}.{name}"
-    elif isinstance(one, Sequence) and not isinstance(one, str):
-        assert len(one) == len(other), where
-        for place, (left, right) in enumerate(zip(one, other)):
-            assert_same(left, right, f"{where}[{place}]")
-    else:
-        assert one == other, where
 
 
 @pytest.mark.parametrize("name", ["h100_qwen", "v100_resnet50", "mi300", "torch213_cpu_train_all_on", ""])
@@ -66,7 +34,7 @@ def test_a_real_trace_is_the_same_after_saving(
     assert again.key_averages().table() == loaded.key_averages().table()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(trace=nested_traces())
 def test_any_trace_is_the_same_after_saving(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("saved") / "t.mtrace"

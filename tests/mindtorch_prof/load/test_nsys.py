@@ -145,7 +145,7 @@ def test_threads_and_processes_are_named(small: Trace) -> None:
     assert small.settings.processes[41] == "python3"
 
 
-@pytest.mark.parametrize("table", [name for name in TABLES if name != "StringIds"])
+@pytest.mark.parametrize("table", TABLES)
 def test_each_table_may_be_absent(table: str, tmp_path: Path) -> None:
     tables = captures.nsys_tables()
     del tables[table]
@@ -156,8 +156,42 @@ def test_each_table_may_be_absent(table: str, tmp_path: Path) -> None:
         ("NVTX_EVENTS", "no NVTX ranges"),
         ("CUPTI_ACTIVITY_KIND_RUNTIME", "no CUDA API calls"),
         ("TARGET_INFO_GPU", "GPUs are not described"),
+        ("StringIds", "have no names"),
     ):
         assert (words in said) == (table == absent)
+
+
+def test_older_exports_have_defaults_in_place_of_what_is_missing(small: Trace, tmp_path: Path) -> None:
+    tables = captures.nsys_tables()
+    columns, rows = tables["NVTX_EVENTS"]
+    _, strings = tables["StringIds"]
+    text, text_id, end = (columns.index(name) for name in ("text", "textId", "end"))
+    changed = []
+    for number, row_ in enumerate(rows):
+        values = list(row_)
+        if values[text]:
+            strings.append((900 + number, values[text]))
+            values[text_id] = 900 + number
+        values[text] = ""
+        values[end] = values[end] or 0
+        changed.append(tuple(values))
+    tables["NVTX_EVENTS"] = columns, changed
+    trace = load(captures.write_tables(tmp_path / "old.sqlite", tables)).trace
+    assert [trace.names[n] for n in trace.name.tolist()] == [small.names[n] for n in small.name.tolist()]
+    assert (trace.end_ns.tolist(), trace.health.unfinished) == (small.end_ns.tolist(), 1)
+
+
+def test_work_without_a_process_goes_to_the_only_call_with_its_number(tmp_path: Path) -> None:
+    tables = captures.nsys_tables()
+    for name, (columns, rows) in tables.items():
+        if "globalPid" in columns and name.startswith("CUPTI"):
+            place = columns.index("globalPid")
+            without = [(*row_[:place], *row_[place + 1 :]) for row_ in rows]
+            tables[name] = (*columns[:place], *columns[place + 1 :]), without
+    device = load(captures.write_tables(tmp_path / "a.sqlite", tables)).trace.device
+    launch = dict(zip([device.names[n] for n in device.name.tolist()], device.launch.tolist()))
+    assert launch["Memcpy HtoD (Pinned -> Device)"] >= 0
+    assert launch["void gemm<float>(float*)"] == -1  # two processes have a call with its number
 
 
 def test_graphs_that_were_recorded_as_a_whole_are_work(tmp_path: Path) -> None:

@@ -271,7 +271,6 @@ def check(data: bytes) -> None:
 
 several = settings(
     max_examples=int(os.environ.get("MINDTORCH_EXAMPLES", "100")),
-    deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 

@@ -82,7 +82,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("merge")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(shifts=st.lists(st.integers(0, 10**12), min_size=2, max_size=4))
 def test_files_with_different_bases_keep_their_true_times(folder: Path, shifts: list[int]) -> None:
     traces = [training(1, rank=i) for i in range(len(shifts))]

@@ -14,6 +14,7 @@ from trace_file_builder import read_trace, training
 from mindtorch_prof.analysis.diff import diff
 from mindtorch_prof.load import load
 from mindtorch_prof.rewrite.merge import merge_traces
+from mindtorch_prof.rewrite.raw_events import nanoseconds
 from mindtorch_prof.rewrite.slice import Selection, slice_trace
 
 
@@ -36,7 +37,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     changed=changes,
     wanted=st.sampled_from(
@@ -89,3 +90,9 @@ def test_begins_and_ends_without_a_time_are_no_pair(tmp_path: Path) -> None:
     ]
     path.write_text(json.dumps({"traceEvents": events}))
     assert slice_trace(path, tmp_path / "out.json", Selection()).events == 4
+
+
+def test_times_that_are_lists_are_missing() -> None:
+    assert nanoseconds([[1], [2]], -1).tolist() == [-1, -1]
+    assert nanoseconds([[1, 2]], -1).tolist() == [-1]
+    assert nanoseconds([1.5, [2], None, "3"], -1).tolist() == [1500, -1, -1, 3000]

@@ -195,7 +195,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("slice")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     low=st.integers(0, 380),
     length=st.integers(1, 200),

@@ -1,0 +1,28 @@
+"""Tests of mindtorch_prof.load.begin_end_events: pairs become slices, by their times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from mindtorch_prof.load.begin_end_events import BeginEndEvents
+
+
+def event(phase: str, time: Any, name: str = "a", **args: Any) -> Any:
+    return {"ph": phase, "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": time, "args": args}
+
+
+def test_pairs_are_found_by_time_and_their_arguments_joined() -> None:
+    dropped: Counter[str] = Counter()
+    repaired: Counter[str] = Counter()
+    events = BeginEndEvents(dropped, repaired)
+    events.add([event("E", 9), event("B", 1, "outer", x=1), event("E", 5, y=2), event("B", 2, "inner")])
+    events.add([event("B", 7, "open"), event("E", 0), event("B", "never")])
+    slices = [each for _, group in events.slices() for each in group]
+    assert [(each["name"], each["ts"], each["dur"], each["args"]) for each in slices] == [
+        ("inner", 2.0, 3.0, {"y": 2}),
+        ("open", 7.0, 2.0, {}),
+        ("outer", 1.0, 8.0, {"x": 1, "finished": False}),
+    ]
+    assert dropped == {"ends without a beginning": 1, "no time": 1}
+    assert sum(repaired.values()) == 1
