@@ -13,7 +13,7 @@ from pathlib import Path
 
 from loader import write
 
-from mindtorch_prof.analysis.advice import advise
+from mindtorch_prof.analysis.advice import advise, review
 from mindtorch_prof.analysis.critical_path import critical_path
 from mindtorch_prof.analysis.device_answer import device_rows
 from mindtorch_prof.analysis.device_breakdown import device_breakdown
@@ -26,11 +26,12 @@ from mindtorch_prof.load.open_trace import Loaded
 ANALYSES: dict[str, Callable[[Loaded], object]] = {
     "device, breakdown alone": lambda loaded: device_breakdown(loaded.trace),
     "device, all of it": lambda loaded: device_rows(loaded.trace),
-    "idle causes": idle_causes,
-    "critical path": critical_path,
+    "idle causes": lambda loaded: [idle.sources for idle in idle_causes(loaded)],
+    "critical path": lambda loaded: critical_path(loaded).ops,
     "roofline": roofline,
     "diff by tree with itself": lambda loaded: diff_tree(loaded, loaded),
     "advise": advise,
+    "advise with its notes": review,
 }
 
 
@@ -45,13 +46,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--file", help="a trace; by default one is generated")
     parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--steps", type=int, default=0, help="marks of steps in the generated trace")
+    parser.add_argument(
+        "--host-bound", action="store_true", help="generate a device that waits for its launches"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="analyses whose name contains this")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = options.file or str(Path(folder) / "trace.json")
         if not options.file:
-            write(path, options.events)
+            write(path, options.events, options.steps, options.host_bound)
         chosen = {name: call for name, call in ANALYSES.items() if options.only in name}
         loading = float("inf")
         best = dict.fromkeys(chosen, float("inf"))

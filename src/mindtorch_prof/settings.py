@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import NoReturn, TypeVar
 
 from .json_types import JSONScalar, JSONValue
 
+CAPTURE_OUTPUT = "ASCEND_PROFILER_OUTPUT"  # the folder of an Ascend capture that holds what users read
 EVENT_COST = "event_cost_ns"  # the name of that setting at the top of files
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -81,6 +83,14 @@ class Settings:
             value = getattr(self, each.name)
             if value.__class__ is dict:
                 object.__setattr__(self, each.name, FrozenDict(value))
+
+    @property
+    def source_name(self) -> str:
+        """The name of the file; of an Ascend capture, whose files have the same names everywhere, that of its folder. Empty: there is none."""
+        folder, name = os.path.split(self.source)
+        if os.path.basename(folder) == CAPTURE_OUTPUT:
+            return os.path.basename(os.path.dirname(os.path.abspath(folder))) or name
+        return name
 
     @property
     def shapes_recorded(self) -> bool:

@@ -129,6 +129,98 @@ def unused_parameters(rank: int, world_size: int, port: int, folder: str) -> Non
     dist.destroy_process_group()
 
 
+def _averaged_training(model: torch.nn.Module, data: torch.Tensor, optimizer: torch.optim.Optimizer) -> None:
+    """Three steps on the data of all ranks in this process: what data-parallel training must give."""
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(data.flatten(0, 1)).square().mean().backward()
+        optimizer.step()
+
+
+def _network() -> torch.nn.Module:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+
+
+def sharded_optimizer(rank: int, world_size: int, port: int, folder: str) -> None:
+    """ZeroRedundancyOptimizer updates as one optimizer does, keeps a share of the state, saves all of it."""
+    from mindtorch_v2.distributed.optim import ZeroRedundancyOptimizer
+
+    _join(rank, world_size, port)
+    data = torch.linspace(-1, 1, world_size * 3 * 4).reshape(world_size, 3, 4)
+    plain, model = _network(), _network()
+    reference = torch.optim.Adam(plain.parameters(), lr=0.05)
+    _averaged_training(plain, data, reference)
+    parallel = DistributedDataParallel(model)
+    optimizer = ZeroRedundancyOptimizer(parallel.parameters(), torch.optim.Adam, lr=0.05)
+    for _ in range(3):
+        optimizer.zero_grad()
+        parallel(data[rank]).square().mean().backward()
+        optimizer.step()
+    for parameter, expected in zip(model.parameters(), plain.parameters()):
+        np.testing.assert_allclose(
+            parameter.detach().numpy(), expected.detach().numpy(), rtol=1e-4, atol=1e-6
+        )
+    assert 0 < len(optimizer.optim.state) < 4
+    held = torch.tensor(len(optimizer.optim.state))
+    dist.all_reduce(held)
+    assert held == 4
+    optimizer.consolidate_state_dict(to=1)
+    if rank == 1:
+        saved = optimizer.state_dict()
+        wanted = reference.state_dict()
+        assert saved["state"].keys() == wanted["state"].keys()
+        for index, state in wanted["state"].items():
+            average = saved["state"][index]["exp_avg"].numpy()
+            np.testing.assert_allclose(average, state["exp_avg"].numpy(), rtol=1e-4, atol=1e-6)
+    else:
+        with pytest.raises(RuntimeError, match="has not been consolidated on this rank"):
+            optimizer.state_dict()
+    loaded = [optimizer.state_dict() if rank == 1 else None]
+    dist.broadcast_object_list(loaded, 1)
+    other = ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.05)
+    other.load_state_dict(loaded[0])
+    assert len(other.optim.state) == len(optimizer.optim.state)
+    dist.destroy_process_group()
+
+
+def communication_hooks(rank: int, world_size: int, port: int, folder: str) -> None:
+    """Gradients after each hook are the average of all ranks, as exact as the dtype that the hook sends."""
+    from mindtorch_v2.distributed.algorithms.ddp_comm_hooks import default_hooks as hooks
+
+    _join(rank, world_size, port)
+    data = torch.linspace(-1, 1, world_size * 3 * 4).reshape(world_size, 3, 4)
+    plain = _network()
+    plain(data.flatten(0, 1)).square().mean().backward()
+
+    def doubled(state: list, bucket: dist.GradBucket) -> torch.futures.Future:
+        state.append([tuple(p.shape) for p in bucket.parameters()])
+        return hooks.allreduce_hook(None, bucket).then(lambda done: done.value() * 2)
+
+    seen: list = []
+    for hook, state, factor, tolerance in (
+        (hooks.allreduce_hook, None, 1, 1e-5),
+        (hooks.fp16_compress_hook, None, 1, 2e-3),
+        (hooks.bf16_compress_hook, None, 1, 2e-2),
+        (hooks.fp16_compress_wrapper(hooks.allreduce_hook), None, 1, 2e-3),
+        (hooks.bf16_compress_wrapper(hooks.allreduce_hook), None, 1, 2e-2),
+        (doubled, seen, 2, 1e-5),
+    ):
+        model = _network()
+        parallel = DistributedDataParallel(model)
+        parallel.register_comm_hook(state, hook)
+        with pytest.raises(RuntimeError, match="can only be called once"):
+            parallel.register_comm_hook(None, hook)
+        parallel(data[rank]).square().mean().backward()
+        for parameter, expected in zip(model.parameters(), plain.parameters()):
+            assert parameter.grad.dtype is torch.float32
+            np.testing.assert_allclose(
+                parameter.grad.numpy(), factor * expected.grad.numpy(), rtol=tolerance, atol=tolerance
+            )
+    assert sorted(shape for shapes in seen for shape in shapes) == [(2,), (2, 8), (8,), (8, 4)]
+    dist.destroy_process_group()
+
+
 def lost_peer(rank: int, world_size: int, port: int, folder: str) -> None:
     """Rank 1 ends without a word; a third rank never sends: the others get errors, not a hang."""
     _join(rank, world_size, port, seconds=1)
@@ -154,7 +246,15 @@ def profiled(rank: int, world_size: int, port: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
-PROGRAMS = (collectives, train, unused_parameters, profiled, lost_peer)  # rank 1 ends in the last one
+PROGRAMS = (
+    collectives,
+    train,
+    unused_parameters,
+    profiled,
+    sharded_optimizer,
+    communication_hooks,
+    lost_peer,
+)  # rank 1 ends in the last one
 
 
 def all_programs(rank: int, world_size: int, ports: list[int], folder: str) -> None:

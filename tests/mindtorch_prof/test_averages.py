@@ -18,7 +18,7 @@ from mindtorch_v2.profiler import profile, record_function
 from mindtorch_v2.profiler.record import core, python_core
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(nested_traces())
 def test_rows_of_averages_sum_up_to_the_events_and_to_the_total(trace: Trace) -> None:
     results = Results(trace)

@@ -39,3 +39,15 @@ def test_flops_need_inputs_and_ids_of_tensors_need_inputs_and_memory(
 ) -> None:
     assert settings.shapes_recorded is shapes_recorded
     assert settings.tensors_tracked is tensors_tracked
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("", ""),
+        ("/data/run.json.gz", "run.json.gz"),
+        ("/data/rank0_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", "rank0_ascend_pt"),
+    ],
+)
+def test_a_capture_is_named_by_its_folder(source: str, name: str) -> None:
+    assert Settings(source=source).source_name == name

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .critical_path import CriticalPath, critical_path
+from .critical_path import CriticalPath
 from .device_advice import DEVICE_RULES
 from .device_breakdown import work_without_op
-from .figures import device_label, span
+from .figures import device_label
 from .graph_capture import launches_graphs
 from .host_advice import HOST_RULES
 from .idle_advice import IDLE_RULES
@@ -50,7 +50,7 @@ class Review:
 
 def advise(source: Recording, least_share: float = LEAST_SHARE) -> list[Advice]:
     """Suggested changes of the recorded program, largest saving first; none below `least_share` of the recording."""
-    return review(source, least_share).suggestions
+    return _suggestions(RecordedProgram(_judged(source)), least_share)
 
 
 def _judged(source: Recording) -> Results:
@@ -63,27 +63,29 @@ def _judged(source: Recording) -> Results:
 def review(source: Recording, least_share: float = LEAST_SHARE) -> Review:
     """Suggestions, and notes about what they rest on."""
     program = RecordedProgram(_judged(source))
+    return Review(_suggestions(program, least_share), _notes(program))
+
+
+def _suggestions(program: RecordedProgram, least_share: float) -> list[Advice]:
     if not len(program.trace) and program.device is None:
-        return Review([], [])
-    path = critical_path(program.results, what_if=0) if program.device is not None else None
+        return []
     # one after the other: a rule leaves out the time that was charged before
-    advice = [_charged(program, finding, path, least_share) for rule in RULES for finding in rule(program)]
+    advice = [_charged(program, finding, least_share) for rule in RULES for finding in rule(program)]
     suggestions = [each for each in advice if each.share >= least_share and each.at_stake_us]
-    return Review(sorted(suggestions, key=lambda advice: -advice.at_stake_us), [*_notes(program, path)])
+    return sorted(suggestions, key=lambda advice: -advice.at_stake_us)
 
 
 # ---------------------------------------------------------------------------------------------------- the time at stake
 
 
-def _charged(
-    program: RecordedProgram, finding: Finding, path: CriticalPath | None, least_share: float
-) -> Advice:
+def _charged(program: RecordedProgram, finding: Finding, least_share: float) -> Advice:
     """A finding with the time that those before it have left. The path is not asked about one that is too small anyway."""
-    times = union(*(np.clip(np.concatenate(column), *span(program.trace)) for column in zip(*finding.times)))
+    times = union(*(np.clip(np.concatenate(column), *program.span) for column in zip(*finding.times)))
     own = program.charged.charge(times)
     charged = int((own[1] - own[0]).sum())
     step_us = without_us = None
-    if path is not None and finding.work is not None and charged > least_share * program.length_ns:
+    path = program.path if finding.work is not None and charged > least_share * program.length_ns else None
+    if path is not None and finding.work is not None:
         # the path is that of the recording without synthetic events, which have other rows
         calls = finding.calls if path.results.trace is program.trace else None
         step_us, without_us = path.length_us, path.after_change(finding.work, finding.kept, calls, times=own)
@@ -122,8 +124,9 @@ def _share_on_path(
 # ---------------------------------------------------------------------------------------------------- notes
 
 
-def _notes(program: RecordedProgram, path: CriticalPath | None) -> list[str]:
+def _notes(program: RecordedProgram) -> list[str]:
     """What decided the length of the step; how much of the device's work no op is known for."""
+    path = program.path
     if path is None or program.device is None:
         return []
     notes = []

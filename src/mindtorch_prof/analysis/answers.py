@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, overload
 
+from ..kernel_names import short_names
 from ..number_formats import format_memory, format_time
 from ..text_escaping import html_text, terminal_text
 from .columns import COLUMNS, formatted
@@ -228,18 +229,24 @@ class AdviceAnswer(Answer, Sequence["Advice"]):
         return ("code", "message", "advice", "count", "at_stake_us", "share")
 
     def _text(self) -> list[str]:
-        lines = []
-        for advice in self.suggestions:
-            lines.append(
-                f"up to {advice.share:.0%} ({format_time(advice.at_stake_us)}): {advice.message} [{advice.code}]"
-            )
-            lines.append(f"  next step: {advice.advice}")
-            for row in advice.evidence:
-                where = f"  {row['where']}" if row["where"] else ""
-                time = format_time(row["total_us"])
-                lines.append(f"  {time:>10}  {row['count']:>6,} x  {shortened(row['name'])}{where}")
-            lines.append("")
+        lines = [line for advice in self.suggestions for line in (*advice_lines(advice), "")]
         return [*lines, self.title]
+
+
+def advice_lines(advice: Advice) -> list[str]:
+    """A suggestion as lines of text: the finding, the next step and the evidence, whose kernels have short names."""
+    lines = [
+        f"up to {advice.share:.0%} ({format_time(advice.at_stake_us)}): {advice.message} [{advice.code}]"
+    ]
+    if advice.step_us is not None and advice.step_without_us is not None:
+        before, after = format_time(advice.step_us), format_time(advice.step_without_us)
+        lines.append(f"  critical path of the step: {before}, without it {after}")
+    lines.append(f"  next step: {advice.advice}")
+    names = short_names([row["name"] for row in advice.evidence], _NAME_WIDTH)
+    for row, name in zip(advice.evidence, names):
+        where = f"  {row['where']}" if row["where"] else ""
+        lines.append(f"  {format_time(row['total_us']):>10}  {row['count']:>6,} x  {name}{where}")
+    return lines
 
 
 class DiffAnswer(Answer):

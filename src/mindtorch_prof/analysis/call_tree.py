@@ -115,7 +115,7 @@ class _MergedTree:
             count = len(threads)
         of_thread = np.full(len(trace), -1, np.int64)
         of_thread[rows] = thread.reshape(-1) if several else -1
-        above, level = results.shown_parent, results.tree.depth
+        above, level = results.shown_parent, results.nesting.depth
         for _, own in rows_by(level[rows]):
             here = rows[own]
             up = np.where(above[here] >= 0, node_of[np.maximum(above[here], 0)], of_thread[here])

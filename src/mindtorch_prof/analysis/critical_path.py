@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray, distinct, distinct_values
 from ..averages import named_groups
 from ..steps import step_name, step_numbers
 from ..trace import RUNTIME, Trace
@@ -81,12 +81,18 @@ class CriticalPath:
     host_us: float  # of the window on the host
     by_kind: dict[str, float]  # adds up to the length
     earlier_us: float  # on the path, in work that was launched before the window
-    ops: tuple[OpOnPath, ...]  # longest first
     notes: tuple[str, ...]
     graph: Dependencies = field(repr=False, compare=False)
     edges: IntArray = field(repr=False, compare=False)  # of the graph, first to last
     results: Results = field(repr=False, compare=False)
     model: _Model = field(repr=False, compare=False)
+    what_if: int = field(repr=False, compare=False)  # for how many ops the length without them is computed
+
+    @cached_property
+    def ops(self) -> tuple[OpOnPath, ...]:
+        """The ops on the path, longest first."""
+        length = int(self.graph.lengths[self.graph.sink])
+        return tuple(_ops_on_path(self.model, self.edges, length, self.what_if))
 
     def without(self, name: str) -> float:
         """How long the window would take, in microseconds, if all events of this name, and what they launch, took no time. A name that does
@@ -116,7 +122,7 @@ class CriticalPath:
         if rows is not None and len(rows):
             chosen = np.zeros(len(self.results.trace), bool)
             chosen[rows] = True
-            inside = np.append(nearest(self.results.tree.parent, chosen) >= 0, False)[graph.row]
+            inside = np.append(nearest(self.results.nesting.parent, chosen) >= 0, False)[graph.row]
             inside[self._work_edges] = False
             weight[inside] = 0
         if times is not None:
@@ -126,7 +132,7 @@ class CriticalPath:
             weight[gaps] = np.maximum(weight[gaps] - covered(times, begin, end), 0)
         if not with_host:
             weight[graph.kind == HOST] = 0
-        return int(self.model.lengths.to_nodes(weight)[graph.sink]) / 1000
+        return self.model.lengths.to_node(weight, graph.sink) / 1000
 
     @cached_property
     def _work_edges(self) -> IntArray:
@@ -196,7 +202,6 @@ def critical_path(
     weight, kind = graph.weight[edges], graph.kind[edges]
     by_kind = np.bincount(kind, weights=weight, minlength=len(KINDS))
     earlier = np.isin(graph.device_row[edges], graph.earlier)
-    ops = _ops_on_path(model, edges, length, what_if)
     return CriticalPath(
         number,
         words,
@@ -204,12 +209,12 @@ def critical_path(
         (window.end_ns - window.start_ns) / 1000,
         dict(zip(KINDS, (by_kind / 1000).tolist())),
         int(weight[earlier].sum()) / 1000,
-        tuple(ops),
         graph.notes,
         graph,
         edges,
         results,
         model,
+        what_if,
     )
 
 
@@ -290,7 +295,7 @@ class _Model:
         trace = self.trace = results.trace
         self.lengths = Lengths(graph.graph)
         # a runtime call is charged to the op around it, if there is one
-        parent = results.tree.parent
+        parent = results.nesting.parent
         op = nearest(parent, trace.kind != RUNTIME) if len(trace) else parent
         self.op_of_row = np.where(op >= 0, op, np.arange(len(trace)))
         group, self.names = named_groups((*trace.names, *trace.device.names, NO_OP))
@@ -298,16 +303,14 @@ class _Model:
         device = trace.device
         self._name_of_work = group[len(trace.names) + device.name] if len(device) else np.empty(0, np.int64)
         self._nothing = int(group[-1])
-        self.name = self._names_of_edges()
 
-    def _names_of_edges(self) -> IntArray:
+    @cached_property
+    def name(self) -> IntArray:
         """By edge the number of the name that it is charged to."""
         graph = self.graph
-        name = np.full(len(graph.weight), self._nothing)
-        work = np.flatnonzero(graph.device_row >= 0)
-        name[work] = self._name_of_work[graph.device_row[work]]
-        rows = np.flatnonzero(graph.row >= 0)
-        name[rows] = self._name_of_row[self.op_of_row[graph.row[rows]]]
+        name = np.append(self._name_of_row[self.op_of_row], -1)[graph.row]
+        elsewhere = np.flatnonzero(name < 0)
+        name[elsewhere] = np.append(self._name_of_work, self._nothing)[graph.device_row[elsewhere]]
         return name
 
     def event_of_edges(self, edges: IntArray) -> IntArray:
@@ -331,17 +334,15 @@ class _Model:
         if (named & (trace.start_ns <= window.start_ns) & (trace.end_ns >= window.end_ns)).any():
             # an event around the whole window: its own time, without what runs inside it
             return self.name == number if number is not None else edges
-        inside = nearest(self.results.tree.parent, named) >= 0 if len(trace) else named
-        known = graph.row >= 0
-        edges[known] = inside[graph.row[known]]
-        work = graph.device_row >= 0
+        inside = nearest(self.results.nesting.parent, named) >= 0 if len(trace) else named
+        edges = np.append(inside, False)[graph.row]  # the last one for row -1
         device = trace.device
         if len(device):
             own = self._name_of_work == (-1 if number is None else number)
             launch, op = np.maximum(device.launch, 0), np.maximum(device.op, 0)
             if len(trace):
                 own = own | (inside[launch] & (device.launch >= 0)) | (inside[op] & (device.op >= 0))
-            edges[work] |= own[graph.device_row[work]]
+            edges |= np.append(own, False)[graph.device_row]
         if number == self._nothing:
             edges |= self.name == number
         return edges
@@ -352,7 +353,7 @@ class _Model:
         if not edges.any():
             raise KeyError(name)
         weight = np.where(edges, 0, self.graph.weight)
-        return int(self.lengths.to_nodes(weight)[self.graph.sink])
+        return self.lengths.to_node(weight, self.graph.sink)
 
 
 def _ops_on_path(model: _Model, edges: IntArray, length: int, what_if: int) -> list[OpOnPath]:
@@ -360,13 +361,12 @@ def _ops_on_path(model: _Model, edges: IntArray, length: int, what_if: int) -> l
     weight, kind, name = graph.weight[edges], graph.kind[edges], model.name[edges]
     takes_time = weight > 0
     event = model.event_of_edges(edges)
-    numbers, place = np.unique(name[takes_time], return_inverse=True)
-    place = place.reshape(-1)
+    numbers, place = distinct(name[takes_time])
     table = np.zeros((len(numbers), len(KINDS)), np.int64)
     np.add.at(table, (place, kind[takes_time]), weight[takes_time])
     # a name's events, each once: one number per (name, event)
     width = len(model.trace) + len(model.trace.device) + 1
-    pairs = np.unique(place * width + event[takes_time] + 1)
+    pairs = distinct_values(place * width + event[takes_time] + 1)
     counts = np.bincount(pairs // width, minlength=len(numbers))
     totals = table.sum(axis=1)
     ops = []
@@ -394,8 +394,7 @@ def _ops_off_path(model: _Model, edges: IntArray) -> list[OpOffPath]:
     waits = np.isin(graph.kind, [KINDS.index(kind) for kind in ("sync", "gap", "launch")])
     chosen = np.flatnonzero(beside & ~waits & (graph.weight > 0) & (left >= 0))
     chosen = chosen[(graph.row[chosen] >= 0) | (graph.device_row[chosen] >= 0)]
-    numbers, place = np.unique(model.name[chosen], return_inverse=True)
-    place = place.reshape(-1)
+    numbers, place = distinct(model.name[chosen])
     busy = np.bincount(place, weights=graph.weight[chosen], minlength=len(numbers))
     least = np.full(len(numbers), np.iinfo(np.int64).max)
     np.minimum.at(least, place, left[chosen])
@@ -438,7 +437,7 @@ def _segments(path: CriticalPath) -> list[Segment]:
 
 
 def _distinct(rows: IntArray) -> IntArray:
-    rows = np.unique(rows)
+    rows = distinct_values(rows)
     return rows[rows >= 0]
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import communication
-from ..arrays import BoolArray, IntArray, rows_by
+from ..arrays import BoolArray, IntArray, distinct_values, rows_by
 from ..trace import (
     DEVICE_COPY,
     DEVICE_KERNEL,
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 KINDS = ("host", "launch", "kernel", "copy", "communication", "sync", "gap")
 HOST, LAUNCH, KERNEL, COPY, COMMUNICATION, SYNC, GAP = range(len(KINDS))
 
-_SYNC = re.compile(r"synchronize", re.IGNORECASE)
+_SYNC = re.compile(r"synchronize|queuefinish|events?wait$", re.IGNORECASE)
 _DEVICE_WIDE = re.compile(r"(device|context|ctx)synchronize|synchronizedevice", re.IGNORECASE)
 _STREAM_WAIT = re.compile(r"streamwaitevent", re.IGNORECASE)
 _GRAPH_LAUNCH = re.compile(r"graphlaunch", re.IGNORECASE)
-_BLOCKING_COPY = re.compile(r"memcpy(?!.*async)", re.IGNORECASE)
+_BLOCKING_COPY = re.compile(r"^(?!.*(async|enqueue)).*memcpy", re.IGNORECASE)
 
 _LATE_NS = 1_000_000
 _FEW = 5  # launches: of fewer the usual delay is not known
@@ -66,8 +66,8 @@ class Dependencies(Columns):
     graph: Graph
     time_ns: IntArray  # by node
     weight: IntArray  # by edge, ns
-    kind: IntArray  # by edge, into KINDS
-    row: IntArray  # by edge: the row of the Trace that it is charged to, the innermost event; -1: none
+    kind: IntArray  # int8 by edge, into KINDS
+    row: IntArray  # int32 by edge: the row of the Trace that it is charged to, the innermost event; -1: none
     device_row: IntArray  # by edge: the row of Device that it is the work or the waiting of; -1: none
     node_row: IntArray  # by node: the row of the Trace whose start or end it is; -1: none
     node_device_row: IntArray  # by node: the same, of Device
@@ -96,11 +96,11 @@ def dependencies(results: Results, window: Window) -> Dependencies:
 
 def threads_of(trace: Trace, thread: int) -> IntArray:
     """The threads that belong together with a thread: all but those of other processes that run ops (merged files hold several ranks)."""
-    threads = np.unique(trace.thread)
+    threads = distinct_values(trace.thread)
     pids = trace.settings.thread_pids
     if not pids:
         return threads
-    run_ops = np.unique(trace.thread[trace.kind == OP]).tolist()
+    run_ops = distinct_values(trace.thread[trace.kind == OP]).tolist()
     others = {repr(pids.get(t)) for t in run_ops} - {repr(pids.get(thread))}
     return np.array([t for t in threads.tolist() if repr(pids.get(t)) not in others], np.int64)
 
@@ -126,14 +126,14 @@ class _Builder:
         self._add_helper_threads()
         self._add_begin_and_end()
         source, target, weight, kind, row, device_row = (
-            np.concatenate([np.empty(0, np.int64), *parts])
-            for parts in (
-                self.sources,
-                self.targets,
-                self.weights,
-                self.kinds,
-                self.rows,
-                self.device_rows,
+            np.concatenate([column[:0], *parts]).astype(column.dtype)
+            for parts, column in (
+                (self.sources, self.order),
+                (self.targets, self.order),
+                (self.weights, self.chain_weight),
+                (self.kinds, self.chain_kind),
+                (self.rows, self.chain_row),
+                (self.device_rows, self.chain_device_row),
             )
         )
         return Dependencies(
@@ -157,15 +157,15 @@ class _Builder:
     def _place_host(self) -> None:
         """Starts and ends of host events in the order in which they happened on their thread (a walk round the tree)."""
         trace, window = self.trace, self.window
-        tree = self.results.tree
+        nesting = self.results.nesting
         threads = threads_of(trace, window.thread)
         inside = (trace.start_ns <= window.end_ns) & (trace.end_ns >= window.start_ns)
         inside &= np.isin(trace.thread, threads)
         rows = np.flatnonzero(inside)
         place = np.full(len(trace) + 1, -1, np.int64)  # the last one for row -1
         place[rows] = np.arange(len(rows))
-        parent = place[tree.parent[rows]]
-        depth = tree.depth[rows]
+        parent = place[nesting.parent[rows]]
+        depth = nesting.depth[rows]
         size = total_up(np.ones(len(rows), np.int64), parent, depth)
         opens, closes = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
         parts = thread_slices(trace.thread[rows])
@@ -174,23 +174,23 @@ class _Builder:
             opens[first:last] = 2 * first + 2 * np.arange(last - first) - depth[first:last]
         closes = opens + 2 * size - 1
         count = 2 * len(rows)
-        node_row, is_end = np.full(count, -1, np.int64), np.zeros(count, bool)
+        node_row, is_end = np.full(count, -1, np.int32), np.zeros(count, bool)
         node_row[opens], node_row[closes] = rows, rows
         is_end[closes] = True
         time = np.empty(count, np.int64)
         time[opens], time[closes] = trace.start_ns[rows], trace.end_ns[rows]
         time = np.clip(time, window.start_ns, window.end_ns)
         begins = np.zeros(count, bool)
-        owner = np.full(count, -1, np.int64)
+        # after the start of an event it is the innermost one, after its end the one around it
+        owner = np.full(count + 1, -1, np.int32)
+        owner[opens + 1], owner[closes + 1] = rows, nesting.parent[rows]
+        owner = owner[:count]
         for first, last in parts:
             part = slice(2 * first, 2 * last)
             begins[2 * first] = True
             # events that overlap without lying inside each other: what is cut short is the earlier one
             time[part] = np.minimum.accumulate(time[part][::-1])[::-1]
-        if count:
-            before = node_row[:-1]
-            owner[1:] = np.where(is_end[:-1], tree.parent[before], before)
-            owner[begins] = -1
+        owner[begins] = -1
         self.host_time, self.host_row, self.host_is_end = time, node_row, is_end
         self.host_begins, self.host_owner, self.parts = begins, owner, parts
         self.open_of, self.close_of = np.full(len(trace), -1, np.int64), np.full(len(trace), -1, np.int64)
@@ -241,7 +241,7 @@ class _Builder:
         self.begins[[0, -1]] = True
         self.begins[1 : 1 + n_host] = self.host_begins
         self.begins[self.start_of] = True
-        self.node_row, self.node_device_row = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
+        self.node_row, self.node_device_row = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
         self.node_row[1 : 1 + n_host] = self.host_row
         self.node_device_row[self.start_of] = self.node_device_row[self.start_of + 1] = self.work
         self.is_end = np.zeros(count, bool)
@@ -258,19 +258,17 @@ class _Builder:
         self.rank[self.order] = np.arange(count)
 
         self.chain_weight = np.where(self.begins, 0, np.diff(self.time, prepend=self.time[0]))
-        self.chain_row, self.chain_device_row = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
+        self.chain_row, self.chain_device_row = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
         self.chain_row[1 : 1 + n_host] = self.host_owner
         self.chain_row[self.start_of + 1] = device.op[self.work]
         self.chain_device_row[self.start_of + 1] = self.work
-        self.chain_kind = np.full(count, HOST, np.int64)
+        self.chain_kind = np.full(count, HOST, np.int8)
         is_sync = np.array([_SYNC.search(name) is not None for name in trace.names] or [False], bool)
         is_message = communication.on_host(trace.names) if trace.names else np.zeros(1, bool)
-        owner, known = np.maximum(self.host_owner, 0), self.host_owner >= 0
         if n_host:
-            name, kind = trace.name[owner], trace.kind[owner]
-            host_kind = np.where(is_message[name], COMMUNICATION, HOST)
-            host_kind = np.where(is_sync[name] & (kind == RUNTIME), SYNC, host_kind)
-            self.chain_kind[1 : 1 + n_host] = np.where(known, host_kind, HOST)
+            of_event = np.where(is_message, COMMUNICATION, HOST).astype(np.int8)[trace.name]
+            of_event[is_sync[trace.name] & (trace.kind == RUNTIME)] = SYNC
+            self.chain_kind[1 : 1 + n_host] = np.append(of_event, HOST)[self.host_owner]
         self.work_kind = np.where(device.kind[self.work] == DEVICE_KERNEL, KERNEL, COPY)
         if len(device.names):
             between_ranks = communication.on_device(device.names)[device.name[self.work]]
@@ -290,7 +288,7 @@ class _Builder:
         self.sources.append(source)
         self.targets.append(target)
         self.weights.append(weight)
-        self.kinds.append(np.broadcast_to(np.asarray(kind, np.int64), source.shape))
+        self.kinds.append(np.broadcast_to(np.asarray(kind, np.int8), source.shape))
         self.rows.append(row)
         self.device_rows.append(device_row)
 
@@ -338,9 +336,9 @@ class _Builder:
         forward = self.rank[node] < self.rank[target]
         kernel, node, label, target = kernel[forward], node[forward], label[forward], target[forward]
         # the cause is what ended last
-        delay = self.time[target] - self.time[node]
-        order = np.lexsort((label, self.time[node], kernel))
-        is_cause = _last_of_each(kernel, order)
+        node_time = self.time[node]
+        delay = self.time[target] - node_time
+        is_cause = _latest_of_each(kernel, node_time - self.window.start_ns, label)
         launches = (label == _BY_LAUNCH) & is_cause & ~is_early[kernel]
         launches &= (
             before[kernel] >= 0
@@ -349,8 +347,8 @@ class _Builder:
         if are_inferred:
             # a wait that is not written down counts only where the launch does not explain the delay
             is_launch = label == _BY_LAUNCH
-            since = np.where(is_launch, self.time[node] + np.minimum(usual, delay), self.time[node])
-            is_cause = _last_of_each(kernel, np.lexsort((label, since, kernel)))
+            since = node_time - self.window.start_ns + np.where(is_launch, np.minimum(usual, delay), 0)
+            is_cause = _latest_of_each(kernel, since, label)
             self._note_inferred(is_cause & (label == _BY_WAIT))
         since_cause = np.zeros(len(self.work), np.int64)
         since_cause[kernel[is_cause]] = delay[is_cause]
@@ -359,7 +357,8 @@ class _Builder:
         )  # launched that long before the cause, or longer
         weight = np.where(is_cause, delay, np.where(label == _BY_LAUNCH, np.maximum(least, 0), 0))
         kind = np.select([label == _BY_LAUNCH, label == _BY_WAIT], [LAUNCH, SYNC], GAP)
-        last = np.argsort(is_cause, kind="stable")  # of two that explain a start, a path takes the later edge
+        # of two that explain a start, a path takes the later edge
+        last = np.concatenate([np.flatnonzero(~is_cause), np.flatnonzero(is_cause)])
         kernel, node, target, weight, kind = (column[last] for column in (kernel, node, target, weight, kind))
         self._add(node, target, weight, kind, device.op[self.work[kernel]], self.work[kernel])
 
@@ -425,8 +424,7 @@ class _Builder:
         sibling = np.full(len(self.work), -1, np.int64)
         launch = self.trace.device.launch[self.work]
         linked = np.flatnonzero(launch >= 0)
-        calls, count = np.unique(launch[linked], return_counts=True)
-        several = calls[count > 1]
+        several = np.flatnonzero(np.bincount(launch[linked]) > 1)
         if not len(several):
             return sibling
         rows = linked[np.isin(launch[linked], several)]
@@ -630,7 +628,7 @@ class _Builder:
                 & (gap < len(times))
                 & (np.searchsorted(times, self.time[last], side="right") == gap)
             )
-            gaps = np.unique(gap[inside])
+            gaps = distinct_values(gap[inside])
             if not len(gaps):
                 continue
             place = np.searchsorted(gaps, gap[inside])
@@ -705,6 +703,19 @@ def _launch_times(trace: Trace, launch_row: IntArray, works: BoolArray) -> IntAr
     estimate = np.where(is_first, np.iinfo(np.int64).min // 2, launched[rows[np.maximum(before, 0)]])
     launched[rows] = np.where(linked[rows] | ~has_any[stream], launched[rows], estimate)
     return launched
+
+
+def _latest_of_each(key: IntArray, since: IntArray, label: IntArray) -> BoolArray:
+    """Mask of one row per key: that of the latest time; of equal times, of the highest label, and then the last. Labels are below 4."""
+    value = since * 4 + label
+    latest = np.full(int(key.max(initial=-1)) + 1, np.iinfo(np.int64).min)
+    np.maximum.at(latest, key, value)
+    rows = np.flatnonzero(value == latest[key])
+    chosen = np.full(len(latest), -1, np.int64)
+    chosen[key[rows]] = rows
+    is_latest = np.zeros(len(key), bool)
+    is_latest[chosen[chosen >= 0]] = True
+    return is_latest
 
 
 def _last_of_each(key: IntArray, order: IntArray) -> BoolArray:

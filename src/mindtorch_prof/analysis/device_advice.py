@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, distinct_values
 from ..json_types import JSONValue
 from ..trace import DEVICE_COPY
 from .device_breakdown import COMMUNICATION, COPY
@@ -178,7 +178,7 @@ def _unfused(program: RecordedProgram) -> list[Finding]:
 def _ops_of(program: RecordedProgram, rows: IntArray) -> IntArray:
     """The events that launched work."""
     op = program.trace.device.op[rows]
-    return np.unique(op[op >= 0])
+    return distinct_values(op[op >= 0])
 
 
 def _far_from_peak(program: RecordedProgram) -> list[Finding]:

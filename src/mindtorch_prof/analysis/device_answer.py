@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from ..number_formats import format_time
 from ..trace import Trace
 from .answers import Answer
@@ -36,7 +34,7 @@ class DeviceAnswer(Answer):
     def __init__(self, trace: Trace, top: int = 10) -> None:
         self.devices = device_rows(trace, top)
         self.breakdowns = device_breakdown(trace)
-        self.title = f"Devices of {os.path.basename(trace.settings.source) or 'a recording'}"
+        self.title = f"Devices of {trace.settings.source_name or 'a recording'}"
 
     def to_dict(self) -> dict[str, object]:
         """As `mindtorch-prof device --format json` prints it."""

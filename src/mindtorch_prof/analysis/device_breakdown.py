@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import communication
-from ..arrays import BoolArray, IntArray, rows_by
+from ..arrays import BoolArray, IntArray, distinct, rows_by
 from ..steps import step_numbers, step_rows, steps_of
 from ..trace import DEVICE_COPY, KERNEL, NODE, OP, Device, Trace
 from .intervals import union, union_lengths
@@ -290,8 +290,7 @@ def launched_before_recording(device: Device) -> BoolArray:
     """Mask of the work that has no launch in the recording and began before the first work of its device that has one."""
     linked = (device.launch >= 0) | (device.op >= 0)
     works = device.works
-    _, place = np.unique(device.device, return_inverse=True)
-    place = place.reshape(-1)
+    _, place = distinct(device.device)
     first = np.full(int(place.max(initial=-1)) + 1, np.iinfo(np.int64).min)  # nothing began before it
     known = works & linked
     first[place[known]] = np.iinfo(np.int64).max
@@ -329,8 +328,7 @@ def device_work(trace: Trace) -> DeviceWork:
     """The work of the devices, less what was launched before the recording began; on Ascend, without outer copies."""
     device = trace.device
     rows = counted_work(device)
-    numbers, place = np.unique(device.device[rows], return_inverse=True)
-    place = place.reshape(-1)
+    numbers, place = distinct(device.device[rows])
     start, end, classes = device.start_ns[rows], device.end_ns[rows], work_classes(device)[rows]
     if trace.settings.device == ASCEND:
         start, end = without_outer_copies(place, start, end, classes, len(numbers))
@@ -450,8 +448,8 @@ def _steps(
     inside = np.flatnonzero(step >= 0)
     if not len(inside):
         return by_device
-    keys, group = np.unique(place[inside] * len(numbers) + step[inside], return_inverse=True)
-    group, start, end, classes = group.reshape(-1), start[inside], end[inside], classes[inside]
+    keys, group = distinct(place[inside] * len(numbers) + step[inside])
+    start, end, classes = start[inside], end[inside], classes[inside]
     if only_inner_copies:
         start, end = without_outer_copies(group, start, end, classes, len(keys))
     columns = breakdown_by(group, start, end, classes, len(keys))
@@ -483,11 +481,11 @@ def _streams(
 ) -> list[list[StreamBreakdown]]:
     """By device, its streams in the order of their numbers; a stream's span is that of its device."""
     by_device: list[list[StreamBreakdown]] = [[] for _ in range(len(whole.span_ns))]
-    streams, group = np.unique(np.stack([place, stream], 1), axis=0, return_inverse=True)
-    group = group.reshape(-1)
-    columns = breakdown_by(group, start, end, classes, len(streams))
+    streams, of_stream = distinct(stream)
+    keys, group = distinct(place * len(streams) + of_stream)
+    columns = breakdown_by(group, start, end, classes, len(keys))
     for position, here in rows_by(group):
-        device, number = streams[position].tolist()
+        device, number = int(keys[position]) // len(streams), int(streams[keys[position] % len(streams)])
         span = int(whole.start_ns[device]), int(whole.start_ns[device] + whole.span_ns[device])
         by_device[device].append(
             StreamBreakdown(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import IntArray
+from ..arrays import IntArray, distinct
 from ..trace import DEVICE_COPY, DEVICE_SET, Trace
 from .categories import name_categories
 from .device_breakdown import COMMUNICATION, DeviceWork, device_work, has_an_op
@@ -104,9 +104,9 @@ def _rows(
     work: DeviceWork, rows: IntArray, label: IntArray, texts: list[str] | tuple[str, ...]
 ) -> tuple[WorkRow, ...]:
     """Rows by label; labels with the same text are one row."""
-    used, place = np.unique(label[rows], return_inverse=True)
+    used, place = distinct(label[rows])
     names, same = np.unique(np.array([texts[i] for i in used.tolist()], object), return_inverse=True)
-    group = same.reshape(-1)[place.reshape(-1)]
+    group = same.reshape(-1)[place]
     start, end = work.start_ns[rows], work.end_ns[rows]
     lengths = union_lengths(group, start, end, len(names))
     busy = int(union_lengths(np.zeros(len(rows), np.int64), start, end, 1)[0])
@@ -126,8 +126,7 @@ def _rows(
 
 def _copies(trace: Trace, work: DeviceWork, rows: IntArray) -> tuple[CopyRow, ...]:
     device = trace.device
-    used, group = np.unique(device.name[work.rows[rows]], return_inverse=True)
-    group = group.reshape(-1)
+    used, group = distinct(device.name[work.rows[rows]])
     nbytes = _bytes(trace, work.rows[rows])
     length = work.end_ns[rows] - work.start_ns[rows]
     found = []
@@ -155,7 +154,7 @@ _MOST_BYTES = 1 << 52  # a copy of more is none: sums stay within 64 bits
 def _bytes(trace: Trace, rows: IntArray) -> IntArray:
     """The bytes that copies moved; -1: the file does not say."""
     extra = trace.device.extra[rows]
-    used, place = np.unique(extra, return_inverse=True)
+    used, place = distinct(extra)
     known = [trace.device.extra_table[i].get("bytes") if i >= 0 else None for i in used.tolist()]
     values = [int(v) if isinstance(v, (int, float)) and 0 <= v < _MOST_BYTES else -1 for v in known]
-    return np.array(values or [-1], np.int64)[place.reshape(-1)]
+    return np.array(values or [-1], np.int64)[place]

@@ -43,7 +43,6 @@ class DeviceTime:
     def __init__(self, trace: Trace, work: DeviceWork, place: int) -> None:
         self._trace = trace
         here = work.place == place
-        self._place = place
         self.number = int(work.numbers[place])
         self.rows: IntArray = work.rows[here]
         self._start, self._end = work.start_ns[here], work.end_ns[here]
@@ -51,7 +50,7 @@ class DeviceTime:
 
     @cached_property
     def idle(self) -> DeviceIdle:
-        return idle_causes(self._trace)[self._place]
+        return idle_causes(self._trace, only=self.number)[0]
 
     def rows_of(self, work_class: int) -> IntArray:
         """The work that is COMPUTATION, COMMUNICATION or COPY."""

@@ -161,12 +161,12 @@ class _Side:
         if looked_through:
             is_hidden = np.array([_plain(name) in looked_through for name in trace.names], bool)
             keep &= ~(is_hidden[trace.name] & np.isin(trace.kind, _AROUND))
-        of_row = nearest(results.tree.parent, keep) if len(trace) else np.empty(0, np.int64)
+        of_row = nearest(results.nesting.parent, keep) if len(trace) else np.empty(0, np.int64)
         counted = step >= 0 if use_steps else np.ones(len(trace), bool)
         self_ns = np.where(counted, results.tree.self_ns, 0)
         self.whole_ns = int(results.tree.self_ns.sum())
         self.outside_ns = self.whole_ns - int(self_ns.sum())
-        parent = self._parents(trace, of_row, results.tree.parent, step)
+        parent = self._parents(trace, of_row, results.nesting.parent, step)
         rows = np.flatnonzero(keep & counted)
         node_of = self._place(trace, rows, parent)
 

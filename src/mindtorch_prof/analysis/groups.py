@@ -249,7 +249,7 @@ def backward_modules(results: Results) -> tuple[IntArray, list[str]]:
     matched = (place >= 0) & (known[np.maximum(place, 0)] == trace.sequence[nodes])
     backward = np.full(len(trace), -1, np.int64)
     backward[nodes[matched]] = number[forward[order[place[matched]]]]
-    node = nearest(results.tree.parent, backward >= 0)
+    node = nearest(results.nesting.parent, backward >= 0)
     backward = np.where(node >= 0, backward[node], -1)
     return np.where((number == nothing) & (backward >= 0), backward, number), paths
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import communication
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, IntArray, distinct_values
 from ..call_paths import stacks_with
 from ..trace import ANNOTATION, NODE, OP, RUNTIME
 from .intervals import union, without
@@ -186,7 +186,7 @@ def _zeroing_rows(program: RecordedProgram) -> tuple[IntArray, IntArray]:
         in_call = np.array([*stack_has_call, False])[program.trace.stack]
         rows = np.union1d(rows, np.flatnonzero(zeros & in_call))
     rows = rows[~np.isin(program.parent[rows], rows)]
-    return rows, np.unique(np.where(around[rows] >= 0, around[rows], rows))
+    return rows, distinct_values(np.where(around[rows] >= 0, around[rows], rows))
 
 
 def _bias_before_norm(program: RecordedProgram) -> list[Finding]:
@@ -234,6 +234,8 @@ def _bias_before_norm(program: RecordedProgram) -> list[Finding]:
 def _tiny_ops(program: RecordedProgram) -> list[Finding]:
     """Calling ops takes more time than their work."""
     trace = program.trace
+    if trace.device.works.any():
+        return []
     calls = working(program.results) & (trace.kind != RUNTIME) & (trace.kind != NODE)
     parents = program.parent[calls & (program.parent >= 0)]
     has_children = np.bincount(parents, minlength=len(trace)) > 0
@@ -241,7 +243,7 @@ def _tiny_ops(program: RecordedProgram) -> list[Finding]:
     tiny = outer[(program.duration[outer] < _TINY_NS) & ~has_children[outer]]
     _, number, counts = np.unique(trace.name[tiny], return_inverse=True, return_counts=True)
     rows = tiny[counts[number.reshape(-1)] >= _MANY_CALLS]
-    if not len(rows) or trace.device.works.any():
+    if not len(rows):
         return []
     if program.duration[rows].sum() < 0.2 * program.length_ns:
         return []
@@ -268,7 +270,7 @@ def _communication_on_host(program: RecordedProgram) -> list[Finding]:
     around_collective = np.zeros(len(trace), bool)
     above = program.parent[collective]
     while (above >= 0).any():  # an op that contains a collective waits in it
-        above = np.unique(above[above >= 0])
+        above = distinct_values(above[above >= 0])
         around_collective[above] = True
         above = program.parent[above]
     computing &= ~around_collective

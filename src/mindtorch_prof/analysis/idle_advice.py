@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, IntArray, distinct, distinct_values
 from ..steps import is_step
 from ..trace import ANNOTATION, DEVICE_KERNEL, PYTHON
 from ..tree import nearest
@@ -36,7 +36,7 @@ def _synchronisation(program: RecordedProgram) -> list[Finding]:
     if not len(some):
         return []
     wait = gaps.wait[some]
-    count = len(np.unique(wait))
+    count = len(distinct_values(wait))
     return [
         Finding(
             "synchronisation",
@@ -59,7 +59,7 @@ def _late_host(program: RecordedProgram) -> list[Finding]:
     parts = _Parts(program, device)
     findings = []
     if parts.long_call.any():
-        gaps = len(np.unique(parts.gap[parts.long_call]))
+        gaps = len(distinct_values(parts.gap[parts.long_call]))
         findings.append(
             Finding(
                 "long_calls",
@@ -73,7 +73,7 @@ def _late_host(program: RecordedProgram) -> list[Finding]:
             )
         )
     if parts.other_work.any():
-        gaps = len(np.unique(parts.gap[parts.other_work]))
+        gaps = len(distinct_values(parts.gap[parts.other_work]))
         findings.append(
             Finding(
                 "host_bound",
@@ -157,14 +157,13 @@ class _Parts:
         self._event: IntArray = late.event
         self._outer: IntArray = outer
         gap_length = device.idle.gaps.length_ns[late.gap]
-        # how much of a gap one call of an op takes
-        _, place = np.unique(late.gap * (n_events + 1) + outer + 1, return_inverse=True)
-        in_call = np.bincount(place.reshape(-1), weights=self.length)
-        longest = in_call[place.reshape(-1)]
         is_left = self.length > 0
-        self.long_call: BoolArray = (
-            is_left & (outer >= 0) & (gap_length >= _LONG_CALL_NS) & (longest >= gap_length / 2)
-        )
+        # how much of a gap one call of an op takes
+        some = np.flatnonzero(is_left & (outer >= 0) & (gap_length >= _LONG_CALL_NS))
+        _, place = distinct(late.gap[some] * (n_events + 1) + outer[some])
+        longest = np.bincount(place, weights=self.length[some])[place]
+        self.long_call: BoolArray = np.zeros(len(outer), bool)
+        self.long_call[some] = longest >= gap_length[some] / 2
         calls = (outer >= 0) | (gap_length < _SHORT_GAP_NS)
         self.launching: BoolArray = calls & is_left & ~self.long_call
         self.other_work: BoolArray = ~calls & is_left
@@ -175,26 +174,24 @@ class _Parts:
     def evidence(self, which: BoolArray) -> list[Evidence]:
         """What the host did: the outermost op, else the Python call or annotation that ran, with the place in the program."""
         program, trace = self._program, self._program.trace
-        rows, place = np.unique(
-            np.where(self._outer >= 0, self._outer, self._event)[which], return_inverse=True
-        )
+        rows, place = distinct(np.where(self._outer >= 0, self._outer, self._event)[which])
         times = np.zeros(len(rows), np.int64)
-        np.add.at(times, place.reshape(-1), self.length[which])
+        np.add.at(times, place, self.length[which])
         in_trace = (rows >= 0) & (rows < len(trace))
         evidence = program.evidence(rows[in_trace], times[in_trace])
         frame = rows - len(trace)
         calls = np.flatnonzero(frame >= 0)
         if len(calls):
-            names, group = np.unique(trace.frames.name[frame[calls]], return_inverse=True)
+            names, group = distinct(trace.frames.name[frame[calls]])
             keys = [(trace.frames.names[name], "") for name in names.tolist()]
-            evidence += ranked_evidence(keys, group.reshape(-1), times[calls])
+            evidence += ranked_evidence(keys, group, times[calls])
         nothing = rows < 0
         if nothing.any():
             evidence.append(
                 {
                     "name": "(no op runs)",
                     "where": "Python code between ops",
-                    "count": len(np.unique(self.gap[which][place.reshape(-1) == np.flatnonzero(nothing)[0]])),
+                    "count": len(distinct_values(self.gap[which][place == np.flatnonzero(nothing)[0]])),
                     "total_us": int(times[nothing].sum()) / 1000,
                 }
             )

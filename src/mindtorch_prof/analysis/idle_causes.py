@@ -19,15 +19,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray, rows_by
+from ..arrays import BoolArray, IntArray, distinct, distinct_values, rows_by
 from ..steps import ALL_STEPS, step_number, step_rows
 from ..trace import RUNTIME, Columns, Trace
-from ..tree import depths, nearest, parents, thread_slices
+from ..tree import last_reaching, nearest, thread_slices
 from .device_breakdown import COMMUNICATION, DeviceWork, device_work
 from .intervals import Intervals, covered, union
 from .recording import Recording, as_results
@@ -53,8 +54,8 @@ CAUSES = (
 
 SWITCH_NS = 30_000  # a queued kernel that starts within this time needs no further explanation
 
-# runtime calls in which the host waits for a device: cudaStreamSynchronize, hipMemcpy, aclrtSynchronizeDevice ...
-_WAITING = re.compile(r"(?!.*async).*(synchronize|memcpy)", re.IGNORECASE)
+# runtime calls in which the host waits for a device: cudaStreamSynchronize, hipMemcpy, aclrtSynchronizeDevice, urQueueFinish ...
+_WAITING = re.compile(r"(?!.*(async|enqueue)).*(synchronize|memcpy|queuefinish|events?wait$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -183,10 +184,26 @@ class DeviceIdle:
     idle_ns: int
     gaps: Gaps  # of the device: no stream works; they add up to `idle_ns`
     host_late: HostLate
-    stream_gaps: Gaps
-    sources: tuple[IdleSource, ...]  # of the device's gaps, the most time first; they add up to `idle_ns`
-    queues: tuple[QueueLength, ...]
-    short_kernels: tuple[ShortKernels, ...]  # the most launch time first
+    _launched: _LaunchedWork = field(repr=False, compare=False)
+    _rows: IntArray = field(repr=False, compare=False)  # of the device, in the columns of its work
+
+    @cached_property
+    def stream_gaps(self) -> Gaps:
+        return _stream_gaps(self._launched, self._rows)
+
+    @cached_property
+    def sources(self) -> tuple[IdleSource, ...]:
+        """Of the device's gaps, the most time first; they add up to `idle_ns`."""
+        return _sources(self._launched, self.gaps, self.host_late)
+
+    @cached_property
+    def queues(self) -> tuple[QueueLength, ...]:
+        return tuple(_queues(self._launched, self._rows))
+
+    @cached_property
+    def short_kernels(self) -> tuple[ShortKernels, ...]:
+        """The most launch time first."""
+        return _short_kernels(self._launched, self._rows)
 
     def stream_causes(self) -> dict[int, dict[str, int]]:
         """By stream, nanoseconds charged to each cause."""
@@ -239,38 +256,45 @@ class DeviceIdle:
         }
 
 
-def idle_causes(recording: Recording) -> list[DeviceIdle]:
-    """Why each device was idle, in the order of the devices' numbers; empty without device work."""
+def idle_causes(recording: Recording, only: int | None = None) -> list[DeviceIdle]:
+    """Why each device was idle, in the order of the devices' numbers; empty without device work. only: the number of one device."""
     trace = recording if isinstance(recording, Trace) else as_results(recording).trace
     work = device_work(trace)
-    launches = _Launches.of(trace, work)
-    waits = _Waits(trace)
-    host = _HostActivity(trace)
-    _, place, count = np.unique(launches.row, return_inverse=True, return_counts=True)
-    own_call = launches.is_call & (count[place.reshape(-1)] == 1)
-    device_names = np.array([*trace.device.names, ""], object)
-    devices = []
+    launches, waits = _Launches.of(trace, work), _Waits(trace)
+    charged = []
     for number, (_, here) in zip(work.numbers.tolist(), rows_by(work.place)):
-        gaps, host_late = _charged(trace, work, launches, waits, _device_gaps(work, launches, here), None)
+        if only is not None and number != only:
+            continue
+        gaps, late = _charged(trace, work, launches, waits, _device_gaps(work, launches, here), None)
+        charged.append((number, here, gaps, late))
+    host = _HostActivity(
+        trace, _asked_times(trace, work, launches, [(gaps, late) for _, _, gaps, late in charged])
+    )
+    launched = _LaunchedWork(trace, work, launches, waits, host)
+    devices = []
+    for number, here, gaps, late in charged:
         busy = union(work.start_ns[here], work.end_ns[here])
         idle = int(work.end_ns[here].max() - work.start_ns[here].min() - (busy[1] - busy[0]).sum())
-        late = host.during(_threads(trace, launches, _positions(work, gaps.after)), *host_late)
-        sources = _sources(trace, work, launches, host, device_names, gaps, late)
-        stream_gaps = _stream_gaps(trace, work, launches, waits, here)
-        queues = tuple(_queues(trace, work, launches, here))
-        devices.append(
-            DeviceIdle(
-                number,
-                idle,
-                gaps,
-                late,
-                stream_gaps,
-                sources,
-                queues,
-                _short_kernels(trace, work, launches, own_call, here),
-            )
-        )
+        thread = _threads(trace, launches, _positions(work, gaps.after))
+        devices.append(DeviceIdle(number, idle, gaps, host.during(thread, *late), launched, here))
     return devices
+
+
+def _asked_times(
+    trace: Trace, work: DeviceWork, launches: _Launches, charged: list[tuple[Gaps, Intervals]]
+) -> Intervals:
+    """The times for which it is asked what the host did, as a union: those in which it was late, and the begins of waits and launches."""
+    begins: list[IntArray] = [np.empty(0, np.int64)]
+    ends: list[IntArray] = [np.empty(0, np.int64)]
+    for gaps, (late_begin, late_end) in charged:
+        begins.append(late_begin[late_end > late_begin])
+        ends.append(late_end[late_end > late_begin])
+        waits = gaps.wait[(gaps.charges[:, SYNCHRONISATION] > 0) & (gaps.wait >= 0)]
+        delayed = launches.row[_positions(work, gaps.after[gaps.charges[:, LAUNCH_DELAY] > 0])]
+        for rows in (waits, delayed[delayed >= 0]):
+            begins.append(trace.start_ns[rows])
+            ends.append(trace.start_ns[rows] + 1)
+    return union(np.concatenate(begins), np.concatenate(ends))
 
 
 # ---------------------------------------------------------------------------------------------------- launches and waits
@@ -299,6 +323,16 @@ class _Launches(NamedTuple):
             np.where(known, trace.end_ns[at], -1),
             launch >= 0,
         )
+
+
+class _LaunchedWork(NamedTuple):
+    """The work of all devices with its launches, and what the host did."""
+
+    trace: Trace
+    work: DeviceWork
+    launches: _Launches
+    waits: _Waits
+    host: _HostActivity
 
 
 class _Waits:
@@ -370,8 +404,9 @@ def _device_gaps(work: DeviceWork, launches: _Launches, rows: IntArray) -> _Gap:
     return _gaps_between(work, launches, rows, -1)
 
 
-def _stream_gaps(trace: Trace, work: DeviceWork, launches: _Launches, waits: _Waits, rows: IntArray) -> Gaps:
+def _stream_gaps(launched: _LaunchedWork, rows: IntArray) -> Gaps:
     """The charged gaps of the streams of a device."""
+    trace, work, launches, waits, _ = launched
     streams = trace.device.stream[work.rows[rows]]
     # in a gap of a stream its own work does not run, so that all work of the device is that of other streams
     communicates = rows[work.work_class[rows] == COMMUNICATION]
@@ -467,29 +502,20 @@ def _threads(trace: Trace, launches: _Launches, work: IntArray) -> IntArray:
 
 
 class _HostActivity:
-    """What threads did at each time: for each thread, times from which on one event is the innermost that runs."""
+    """What threads did at each time: for each thread, times from which on one event is the innermost that runs. Of events that overlap
+    without lying inside each other (an annotation that begins in a call and outlives it) that is the one that began last.
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
+    asked: a union of the times that will be asked about; events outside of them are left out."""
+
+    def __init__(self, trace: Trace, asked: Intervals) -> None:
         frames = trace.frames
         names = [*trace.names, *frames.names]
         shown = [ALL_STEPS if step_number(text) >= 0 else text for text in names]
         self.names, number = np.unique(np.array([*shown, ""], object), return_inverse=True)
-        number = number.reshape(-1)
-        self._nothing = int(number[-1])
-        self._start = np.concatenate([trace.start_ns, frames.start_ns])
-        self._end = np.concatenate([trace.end_ns, frames.end_ns])
-        self._thread = np.concatenate([trace.thread, frames.thread])
-        self._is_call = np.concatenate([trace.kind == RUNTIME, np.zeros(len(frames), bool)])
-        self._name = np.concatenate(
-            [number[trace.name], number[frames.name.astype(np.int64) + len(trace.names)]]
-        )
-        counted = (self._end > self._start) & np.concatenate([trace.is_recorded, np.ones(len(frames), bool)])
-        rows = np.flatnonzero(counted)
-        # Python calls stand around the ops that start and end with them
-        outer = np.concatenate([np.ones(len(trace), np.int8), np.zeros(len(frames), np.int8)])
-        rows = rows[np.lexsort((outer[rows], -self._end[rows], self._start[rows], self._thread[rows]))]
-        self._rows = {int(self._thread[rows[a]]): rows[a:b] for a, b in thread_slices(self._thread[rows])}
+        self._number = number.reshape(-1)
+        self._trace = trace
+        self._rows = _rows_by_thread(trace.thread, trace.start_ns, trace.end_ns, asked, trace.is_recorded)
+        self._frames = _rows_by_thread(frames.thread, frames.start_ns, frames.end_ns, asked)
         self._cache: dict[int, tuple[IntArray, IntArray, IntArray]] = {}
         self.main_thread = _main_thread(trace)
 
@@ -510,9 +536,12 @@ class _HostActivity:
 
     def names_of(self, event: IntArray) -> IntArray:
         """The names of events, as numbers into `names`; that of -1 is empty."""
-        if not len(self._name):
-            return np.full(len(event), self._nothing, np.int64)
-        return np.where(event >= 0, self._name[np.maximum(event, 0)], self._nothing)
+        trace, count = self._trace, len(self._trace)
+        number = np.full(len(event), len(self._number) - 1, np.int64)
+        rows, frames = np.flatnonzero((event >= 0) & (event < count)), np.flatnonzero(event >= count)
+        number[rows] = trace.name[event[rows]]
+        number[frames] = trace.frames.name[event[frames] - count].astype(np.int64) + len(trace.names)
+        return self._number[number]
 
     def name_at(self, thread: IntArray, time: IntArray) -> IntArray:
         """The name of the op or Python call that runs at each time, into `names`."""
@@ -535,14 +564,19 @@ class _HostActivity:
         first = np.searchsorted(times, begin, side="right") - 1
         last = np.searchsorted(times, end, side="left") - 1
         count = last - first + 1
-        which = np.repeat(np.arange(len(index)), count)
-        segment = first[which] + np.arange(len(which)) - np.repeat(np.cumsum(count) - count, count)
-        at = np.maximum(segment, 0)
-        starts = np.maximum(np.where(segment >= 0, times[at], begin[which]), begin[which])
-        ends = np.minimum(np.append(times[1:], np.iinfo(np.int64).max)[at], end[which])
-        ends = np.where(segment >= 0, ends, np.minimum(times[0], end[which]))
-        known = segment >= 0
-        return index[which], starts, ends, np.where(known, event[at], -1), np.where(known, call[at], -1)
+        following = np.cumsum(count)
+        segment = np.repeat(first - following + count, count) + np.arange(int(count.sum()))
+        # inside a time one segment follows the other; the first begins and the last ends with it
+        starts, ends = times[segment], np.append(times, 0)[segment + 1]
+        starts[following - count], ends[following - 1] = begin, end
+        # the last one for segment -1: before the first event
+        return (
+            np.repeat(index, count),
+            starts,
+            ends,
+            np.append(event, -1)[segment],
+            np.append(call, -1)[segment],
+        )
 
     def _segments(self, thread: int) -> tuple[IntArray, IntArray, IntArray]:
         """Times, and the event and the runtime call that run from then on."""
@@ -551,26 +585,50 @@ class _HostActivity:
         return self._cache[thread]
 
     def _computed_segments(self, thread: int) -> tuple[IntArray, IntArray, IntArray]:
-        rows = self._rows.get(thread)
-        if rows is None:
-            empty = np.empty(0, np.int64)
+        trace, frames, empty = self._trace, self._trace.frames, np.empty(0, np.int64)
+        own, calls = self._rows.get(thread, empty), self._frames.get(thread, empty)
+        if not len(own) + len(calls):
             return empty, empty, empty
-        start, end, is_call = self._start[rows], self._end[rows], self._is_call[rows]
-        depth = depths(start, end)
-        parent = parents(depth)
-        event_row = nearest(parent, ~is_call)
+        # Python calls stand around the ops that start and end with them
+        rows = np.concatenate([calls + len(trace), own])
+        start = np.concatenate([frames.start_ns[calls], trace.start_ns[own]])
+        end = np.concatenate([frames.end_ns[calls], trace.end_ns[own]])
+        order = np.argsort(start, kind="stable")
+        if ((np.diff(start[order]) == 0) & (np.diff(end[order]) > 0)).any():
+            order = np.lexsort((-end, start))
+        rows, start, end = rows[order], start[order], end[order]
+        is_call = np.append(trace.kind == RUNTIME, False)[np.minimum(rows, len(trace))]
+        above = last_reaching(end)
+        event_row = nearest(above, ~is_call)
+        # starts and ends in one order: the last event that has begun at a time is counted, not searched for
         time = np.concatenate([start, end])
-        runs = np.concatenate([np.arange(len(rows)), parent])  # at the end of an event its parent runs on
-        # at one time events end before others begin; inner ones end first and begin last
-        begins = np.repeat([1, 0], len(rows))
-        order = np.lexsort((np.concatenate([depth, -depth]), begins, time))
-        time, runs = time[order], runs[order]
+        order = np.argsort(time, kind="stable")
+        time = time[order]
         is_last = np.append(time[1:] != time[:-1], True)
-        time, runs = time[is_last], runs[is_last]
-        at = np.maximum(runs, 0)
-        event = np.where((runs >= 0) & (event_row[at] >= 0), rows[event_row[at]], -1)
-        call = np.where((runs >= 0) & is_call[at], rows[at], -1)
+        runs = (np.cumsum(order < len(start)) - 1)[is_last]  # if it has ended, one around it runs
+        time = time[is_last]
+        # the first time is a start: from then on something has begun
+        ended = np.flatnonzero(end[runs] <= time)
+        while len(ended):
+            further = above[runs[ended]]
+            runs[ended] = further
+            ended = ended[(further >= 0) & (end[further] <= time[ended])]
+        # the last one for -1: nothing runs
+        event = np.append(np.where(event_row >= 0, rows[event_row], -1), -1)[runs]
+        call = np.append(np.where(is_call, rows, -1), -1)[runs]
         return time, event, call
+
+
+def _rows_by_thread(
+    thread: IntArray, start: IntArray, end: IntArray, asked: Intervals, counted: BoolArray | None = None
+) -> dict[int, IntArray]:
+    """The events of each thread that run in some times, a union; those without length do not. The columns are in the order of threads."""
+    # the first of the times that ends after an event's start begins before the event's end
+    following = np.searchsorted(asked[1], start, side="right")
+    runs = np.append(asked[0], np.iinfo(np.int64).max)[following] < end
+    runs &= end > start
+    rows = np.flatnonzero(runs if counted is None else runs & counted)
+    return {int(thread[rows[a]]): rows[a:b] for a, b in thread_slices(thread[rows])}
 
 
 def _main_thread(trace: Trace) -> int:
@@ -578,24 +636,16 @@ def _main_thread(trace: Trace) -> int:
     steps = step_rows(trace)
     if len(steps):
         return int(trace.thread[steps[0]])
-    threads, counts = np.unique(
-        np.concatenate([trace.thread[trace.kind != RUNTIME], trace.frames.thread]), return_counts=True
-    )
-    return int(threads[np.argmax(counts)]) if len(threads) else -1
+    threads, place = distinct(np.concatenate([trace.thread[trace.kind != RUNTIME], trace.frames.thread]))
+    return int(threads[np.argmax(np.bincount(place))]) if len(threads) else -1
 
 
-def _sources(
-    trace: Trace,
-    work: DeviceWork,
-    launches: _Launches,
-    host: _HostActivity,
-    device_names: IntArray,
-    gaps: Gaps,
-    late: HostLate,
-) -> tuple[IdleSource, ...]:
+def _sources(launched: _LaunchedWork, gaps: Gaps, late: HostLate) -> tuple[IdleSource, ...]:
     """What the charges of a device's gaps come from, the most time first."""
     if not len(gaps):
         return ()
+    trace, work, launches, _, host = launched
+    device_names = np.array([*trace.device.names, ""], object)
     after = _positions(work, gaps.after)
     thread = _threads(trace, launches, after)
     found: list[IdleSource] = []
@@ -635,12 +685,11 @@ def _ranked(
     cause: str, names: IntArray, event: IntArray, call: IntArray, length: IntArray, gap: IntArray
 ) -> list[IdleSource]:
     """Charges by their source and call, which are numbers into `names`."""
-    keys, group = np.unique(event * len(names) + call, return_inverse=True)
-    group = group.reshape(-1)
+    keys, group = distinct(event * len(names) + call)
     total = np.zeros(len(keys), np.int64)
     np.add.at(total, group, length)
     width = int(gap.max(initial=0)) + 1
-    pairs = np.unique(
+    pairs = distinct_values(
         (group * width + gap)[length > 0]
     )  # one number per pair: rows of two sort ten times as slowly
     gaps = np.bincount(pairs // width, minlength=len(keys))
@@ -654,7 +703,8 @@ def _ranked(
 # ---------------------------------------------------------------------------------------------------- queues and short kernels
 
 
-def _queues(trace: Trace, work: DeviceWork, launches: _Launches, rows: IntArray) -> Iterator[QueueLength]:
+def _queues(launched_work: _LaunchedWork, rows: IntArray) -> Iterator[QueueLength]:
+    trace, work, launches, _, _ = launched_work
     rows = rows[launches.row[rows] >= 0]
     for stream, of_stream in rows_by(trace.device.stream[work.rows[rows]]):
         own = rows[of_stream]
@@ -666,14 +716,13 @@ def _queues(trace: Trace, work: DeviceWork, launches: _Launches, rows: IntArray)
         yield QueueLength(stream, time[order], np.cumsum(change[order]))
 
 
-def _short_kernels(
-    trace: Trace, work: DeviceWork, launches: _Launches, own_call: BoolArray, rows: IntArray
-) -> tuple[ShortKernels, ...]:
-    """Work that runs for less time than its launch call. own_call: not that of graphs, which launch many kernels with one call."""
+def _short_kernels(launched: _LaunchedWork, rows: IntArray) -> tuple[ShortKernels, ...]:
+    """Work that runs for less time than its launch call; not that of graphs, which launch many kernels with one call."""
+    trace, work, launches, _, _ = launched
     device = trace.device
-    rows = rows[own_call[rows]]
-    numbers, name = np.unique(device.name[work.rows[rows]], return_inverse=True)
-    name = name.reshape(-1)
+    with_call = np.bincount(launches.row + 1)[launches.row[rows] + 1]  # how much work has the same call
+    rows = rows[launches.is_call[rows] & (with_call == 1)]
+    numbers, name = distinct(device.name[work.rows[rows]])
     run = work.end_ns[rows] - work.start_ns[rows]
     call = launches.end_ns[rows] - launches.start_ns[rows]
     short = run < call

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, IntArray, distinct_values
 
 Intervals = tuple[IntArray, IntArray]  # starts and ends
 
@@ -61,12 +61,14 @@ def common(intervals: Intervals, others: Intervals) -> Intervals:
 def without(intervals: Intervals, removed: Intervals) -> Intervals:
     """The times of intervals that are in none of the removed ones; both are unions."""
     intervals, removed = ((start[end > start], end[end > start]) for start, end in (intervals, removed))
+    if not len(removed[0]):
+        return intervals
     (start, end), (removed_start, removed_end) = intervals, removed
     # what is left begins where an interval begins or a removed one ends, and ends at the next end or removed start
     begins = np.concatenate([start, removed_end])
     stops = np.concatenate([end, removed_start])
-    begins = np.unique(begins[_inside(intervals, begins) & ~_inside(removed, begins)])
-    stops = np.unique(stops[_up_to(intervals, stops) & ~_up_to(removed, stops)])
+    begins = distinct_values(begins[_inside(intervals, begins) & ~_inside(removed, begins)])
+    stops = distinct_values(stops[_up_to(intervals, stops) & ~_up_to(removed, stops)])
     return begins, stops
 
 

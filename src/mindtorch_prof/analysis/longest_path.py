@@ -68,7 +68,8 @@ class Lengths:
         place = np.zeros(count, np.int64)
         place[self._joins] = np.arange(len(self._joins))
         self._head_places: IntArray = place[heads]
-        self._tail_places: IntArray = place[self._join[self._tails]]
+        self._joins_of_tails: IntArray = self._join[self._tails]
+        self._tail_places: IntArray = place[self._joins_of_tails]
         self._heads_of_edges = heads
 
     def _heads(self, edges: IntArray) -> IntArray:
@@ -80,15 +81,25 @@ class Lengths:
     def to_nodes(self, weight: IntArray) -> IntArray:
         """By node the length of the longest path that ends there; it may begin anywhere."""
         count = self.graph.n_nodes
-        chain = np.where(self.graph.begins, 0, weight[:count])
-        along = np.cumsum(chain)
-        own = along[self._tails] - along[self._join[self._tails]] + weight[self._edges]
-        value = np.zeros(len(self._joins), np.int64)
-        # edges in the order of the nodes they lead to: all edges into a node come before all edges out of it
-        _relax(self._head_places, self._tail_places, own, value)
+        along, value = self._to_joins(weight)
         at_join = np.zeros(count, np.int64)
         at_join[self._joins] = value
         return at_join[self._join] + along - along[self._join] if count else along
+
+    def to_node(self, weight: IntArray, node: int) -> int:
+        """The length of the longest path that ends at one node."""
+        along, value = self._to_joins(weight)
+        join = int(self._join[node])
+        return int(value[np.searchsorted(self._joins, join)] + along[node] - along[join])
+
+    def _to_joins(self, weight: IntArray) -> tuple[IntArray, IntArray]:
+        """By node the sum of its chain's edges up to it, from some node on; by join the length of the longest path that ends there."""
+        along = np.cumsum(np.where(self.graph.begins, 0, weight[: self.graph.n_nodes]))
+        own = along[self._tails] - along[self._joins_of_tails] + weight[self._edges]
+        value = np.zeros(len(self._joins), np.int64)
+        # edges in the order of the nodes they lead to: all edges into a node come before all edges out of it
+        _relax(self._head_places, self._tail_places, own, value)
+        return along, value
 
     def path(self, weight: IntArray, length: IntArray, end: int) -> IntArray:
         """The edges of the longest path to a node, first to last. length: what `to_nodes` gives for these weights.
@@ -96,13 +107,12 @@ class Lengths:
         Of several predecessors that explain a node's length the one of an edge between chains is taken: it says what was waited for.
         """
         tight = np.flatnonzero(length[self._tails] + weight[self._edges] == length[self._heads_of_edges])
-        # the last write to a place stays: edges between chains, in their order, after those of chains
-        tight = tight[np.argsort(self._edges[tight], kind="stable")]
+        # the last write to a place stays: of the edges into a node those between chains, in their order, come after that of the chain
         into = np.full(self.graph.n_nodes, -1, np.int64)
         into[self._heads_of_edges[tight]] = self._edges[tight]
         into[length == 0] = -1  # nothing before it takes time
-        chosen = np.maximum(into, 0)
-        before = self.tails(chosen)
+        before = np.zeros_like(into)  # only asked for at joins
+        before[self._joins] = self.tails(np.maximum(into[self._joins], 0))
         crossings, ends = _walked(int(end), self._join, into, before)
         return _edges_between(crossings[::-1].copy(), ends[::-1], into)
 

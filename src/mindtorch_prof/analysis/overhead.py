@@ -13,7 +13,7 @@ from ..trace import ANNOTATION, ENGINE, NODE, OP
 from .recording import Recording, as_results
 
 # by the clock recording adds between so many times the estimate: programs and figures are in benchmarks/README.md
-_LEAST, _MOST = 0.6, 2.5
+_LEAST, _MOST = 0.65, 2.0
 
 
 class Overhead(NamedTuple):
@@ -25,13 +25,13 @@ class Overhead(NamedTuple):
     share: float  # of the time that the program would have taken without it
 
     def text(self) -> str:
-        """For people: 3.1 % (1.9 to 7.8 %; 0.42 us x 71,200 events)."""
+        """For people: 3.1 % (2.0 to 6.2 %; 0.42 us x 71,200 events)."""
         least, most = (_rounded(self.share * 100 * factor) for factor in (_LEAST, _MOST))
         events = f"{self.per_event_ns / 1000:.2f} us x {self.n_events:,} events"
         return f"{_rounded(self.share * 100)} % ({least} to {most} %; {events})"
 
     def sentence(self) -> str:
-        """For people: recording added about 3.1 % (1.9 to 7.8 %; 0.42 us x 71,200 events)."""
+        """For people: recording added about 3.1 % (2.0 to 6.2 %; 0.42 us x 71,200 events)."""
         return f"recording added about {self.text()}"
 
 

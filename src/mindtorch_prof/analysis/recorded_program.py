@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray, distinct, distinct_values
 from ..averages import group_names
 from ..frames import is_user_code
 from ..steps import is_step, step_number
 from ..torch_api.tensor_ids import Tensors
 from ..trace import ANNOTATION
 from ..tree import nearest
+from .critical_path import CriticalPath, critical_path
 from .device_time import DeviceTime, busiest_device
 from .figures import device_label, span
 from .intervals import Intervals, covered, union, without
@@ -104,14 +105,19 @@ class RecordedProgram:
     def __init__(self, results: Results) -> None:
         self.results = results
         self.trace = results.trace
-        self.parent: IntArray = results.tree.parent
+        self.parent: IntArray = results.nesting.parent
         self.duration: IntArray = self.trace.end_ns - self.trace.start_ns
         self.charged = ChargedTime()
 
     @cached_property
+    def span(self) -> tuple[int, int]:
+        """The start of the first event and the end of the last."""
+        return span(self.trace)
+
+    @cached_property
     def length_ns(self) -> int:
         """The span of the recording, at least 1."""
-        begin, end = span(self.trace)
+        begin, end = self.span
         return max(1, end - begin)
 
     @cached_property
@@ -127,10 +133,14 @@ class RecordedProgram:
 
     def enclosing(self, chosen: BoolArray) -> IntArray:
         """For each event the row of its nearest chosen ancestor; -1: none."""
+        if not chosen.any():
+            return np.full(len(chosen), -1, np.int64)
         return np.where(self.parent < 0, -1, nearest(self.parent, chosen)[self.parent])
 
     def outermost(self, chosen: BoolArray) -> IntArray:
         """Rows of the chosen events that no other chosen event contains."""
+        if not chosen.any():
+            return np.empty(0, np.int64)
         return np.flatnonzero(chosen & (self.enclosing(chosen) < 0))
 
     @cached_property
@@ -149,6 +159,11 @@ class RecordedProgram:
         return busiest_device(self.trace)
 
     @cached_property
+    def path(self) -> CriticalPath | None:
+        """The critical path of the typical step; None: the recording has no device work."""
+        return None if self.device is None else critical_path(self.results, what_if=0)
+
+    @cached_property
     def roofline(self) -> Roofline:
         return roofline(self.results)
 
@@ -156,7 +171,7 @@ class RecordedProgram:
     def of_device(self) -> str:
         """Which device a sentence is about; empty if there is only one."""
         device = self.trace.device
-        if self.device is None or len(np.unique(device.device[device.works])) < 2:
+        if self.device is None or len(distinct_values(device.device[device.works])) < 2:
             return ""
         return f" of {device_label(self.trace, self.device.number)}"
 
@@ -240,8 +255,8 @@ class RecordedProgram:
         op = device.op[rows]
         launcher = np.where(op >= 0, np.append(group_of, -1)[np.append(trace.name, -1)[op]], -1)
         key = device.name[rows].astype(np.int64) * (len(texts) + 1) + launcher + 1
-        distinct, group = np.unique(key, return_inverse=True)
-        names, numbers = np.divmod(distinct, len(texts) + 1)
+        used, group = distinct(key)
+        names, numbers = np.divmod(used, len(texts) + 1)
         keys = [
             (device.names[name], f"launched by {texts[number]}" if number >= 0 else "")
             for name, number in zip(names.tolist(), (numbers - 1).tolist())

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray
+from ..arrays import BoolArray, IntArray, distinct
 from ..json_types import JSONValue
 from ..trace import Columns, Device
 
@@ -26,13 +26,9 @@ class StreamOrder:
     ) -> None:
         self._device, self._start, self._end = device, start, end
         self._launched, self._correlation = launched, correlation
-        devices, number_of_device = np.unique(device, return_inverse=True)
-        streams, number_of_stream = np.unique(stream, return_inverse=True)
-        keys, number = np.unique(
-            number_of_device.reshape(-1) * max(len(streams), 1) + number_of_stream.reshape(-1),
-            return_inverse=True,
-        )
-        self._stream = number.reshape(-1)
+        devices, number_of_device = distinct(device)
+        streams, number_of_stream = distinct(stream)
+        keys, self._stream = distinct(number_of_device * max(len(streams), 1) + number_of_stream)
         self.streams: list[tuple[int, int]] = [
             (int(devices[key // len(streams)]), int(streams[key % len(streams)])) for key in keys.tolist()
         ]
@@ -99,10 +95,10 @@ class StreamOrder:
 
     def next_on_thread(self, thread: IntArray, threads: IntArray, times: IntArray) -> IntArray:
         """The first work that threads launched after times; -1: none. thread: by work, the one that launched it."""
-        known, number = np.unique(thread, return_inverse=True)
+        known, number = distinct(thread)
         place = np.minimum(np.searchsorted(known, threads), len(known) - 1)
         wanted = np.where(known[place] == threads, place, -1)
-        return _ByStream(number.reshape(-1), self._launched).first_after(wanted, times)
+        return _ByStream(number, self._launched).first_after(wanted, times)
 
     def around_wait(
         self, device: IntArray, stream: IntArray, begin: IntArray, end: IntArray
@@ -146,10 +142,10 @@ class _ByStream:
 
     def __init__(self, stream: IntArray, value: IntArray) -> None:
         # one number per (stream, value): values by their rank, so that it fits 64 bits
-        self._values, rank = np.unique(value, return_inverse=True)
+        self._values, rank = distinct(value)
         self._width = len(self._values) + 1
         self._stream = stream
-        keys = stream * self._width + rank.reshape(-1)
+        keys = stream * self._width + rank
         self._rows = np.argsort(keys, kind="stable")
         self._keys = keys[self._rows]
 
@@ -193,13 +189,11 @@ def sync_arguments(device: Device, rows: IntArray) -> Synchronisations:
     names = [name.lower() for name in device.names]
     is_wait = np.array(["wait event" in name or "event_wait" in name for name in names], bool)
     is_context = np.array(["context" in name or "device" in name for name in names], bool)
-    distinct, place = np.unique(device.extra[rows], return_inverse=True)
-    table = [device.extra_table[i] if i >= 0 else {} for i in distinct.tolist()]
+    used, place = distinct(device.extra[rows])
+    table = [device.extra_table[i] if i >= 0 else {} for i in used.tolist()]
 
     def column(*keys: str) -> IntArray:
-        return np.array([_number(arguments, keys) for arguments in table] or [-1], np.int64)[
-            place.reshape(-1)
-        ]
+        return np.array([_number(arguments, keys) for arguments in table] or [-1], np.int64)[place]
 
     name = device.name[rows]
     return Synchronisations(

@@ -47,7 +47,7 @@ def events_table(source: Recording) -> Sheet:
         "kind": _texts(_KINDS, trace.kind[rows]),
         "category": _texts(category_names, category[rows]),
         "parent": _or_none(parent, parent < 0),
-        "depth": results.tree.depth[rows],
+        "depth": results.nesting.depth[rows],
         "step": _or_none(np.array([*steps, -1])[step[rows]], step[rows] < 0),
         "sequence_nr": trace.sequence[rows],
         "count": np.ones(len(rows), np.int64),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..analysis.diff import Change
 from ..analysis.diff_tree import Part, Place, TreeDiff, as_dict, diff_tree
 from ..analysis.recording import Recording
+from ..kernel_names import short_names
 from ..number_formats import format_time
 from ._common import CommandError, print_json, print_rows, say
 
@@ -101,9 +102,13 @@ def _print_place(comparison: TreeDiff, place: Place) -> None:
     times = [("device", place.device), ("host", place.host)]
     texts = [f"{title} {_both(each)}" for title, each in times if each.a or each.b]
     say(" " * 13 + ", ".join(texts))
+    both = [part.name for parts in (place.only_a, place.only_b) for part in parts[:_PARTS]]
+    names = dict(
+        zip(both, short_names(both, _WIDEST))
+    )  # of both sides at once: different kernels look different
     for side, parts in (("A", place.only_a), ("B", place.only_b)):
         for i, part in enumerate(parts[:_PARTS]):
-            say(f"{'' if i else side + ' only:':>20} {_part(part, comparison)}")
+            say(f"{'' if i else side + ' only:':>20} {names[part.name]}  {_part(part, comparison)}")
         if len(parts) > _PARTS:
             say(f"{'':>20} and {len(parts) - _PARTS:,} more")
     if len(place.path) > 1:
@@ -112,7 +117,7 @@ def _print_place(comparison: TreeDiff, place: Place) -> None:
 
 def _part(part: Part, comparison: TreeDiff) -> str:
     time = part.device_us if comparison.by_device and (part.device_us or not part.host_us) else part.host_us
-    return f"{_cut(part.name)}  {part.count:,.6g} x, {format_time(time)}"
+    return f"{part.count:,.6g} x, {format_time(time)}"
 
 
 def _both(change: Change) -> str:

@@ -17,13 +17,9 @@ example:
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from . import _common
 from ._options import share
-
-if TYPE_CHECKING:
-    from ..analysis.advice import Advice
 
 _KEYS = ("code", "share", "at_stake_us", "count", "message", "advice")
 _TITLES = {
@@ -34,7 +30,6 @@ _TITLES = {
     "message": "Finding",
     "advice": "Next step",
 }
-_NAME_WIDTH = 72
 _UNITS = {"share": "share", "at_stake_us": "us", "count": "count"}
 
 
@@ -55,6 +50,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the suggestions; the exit code is 1 if there are any."""
     from ..analysis.advice import review
+    from ..analysis.answers import advice_lines
 
     trace, match = _common.with_capture(_common.open_trace(options.file, options), options)
     with _common.phase("looking for advice"):
@@ -63,7 +59,9 @@ def run(options: argparse.Namespace) -> int:
     shown = suggestions[: options.top or None]
     if options.format == "table":
         for advice in shown:
-            _print(advice)
+            for line in advice_lines(advice):
+                _common.say(line)
+            print()
         print(_summary(len(suggestions)))
         for note in (*found.notes, *([match.sentence()] if match is not None else [])):
             _common.say(f"note: {note}")
@@ -79,23 +77,6 @@ def run(options: argparse.Namespace) -> int:
             units=_UNITS,
         )
     return 1 if suggestions else 0
-
-
-def _print(advice: Advice) -> None:
-    from ..analysis.columns import formatted
-
-    time = formatted(advice.at_stake_us, "us")
-    _common.say(f"up to {advice.share:.0%} ({time}): {advice.message} [{advice.code}]")
-    if advice.step_us is not None and advice.step_without_us is not None:
-        before, after = formatted(advice.step_us, "us"), formatted(advice.step_without_us, "us")
-        _common.say(f"  critical path of the step: {before}, without it {after}")
-    _common.say(f"  next step: {advice.advice}")
-    for row in advice.evidence:
-        where = f"  {row['where']}" if row["where"] else ""
-        total = formatted(row["total_us"], "us")
-        name = row["name"] if len(row["name"]) <= _NAME_WIDTH else row["name"][: _NAME_WIDTH - 3] + "..."
-        _common.say(f"  {total:>10}  {row['count']:>6,} x  {name}{where}")
-    print()
 
 
 def _summary(count: int) -> str:

@@ -25,7 +25,9 @@ from ._options import path_to_write
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `recover`."""
-    _common.add_file(parser, "folder", help="the spill folder: of one recording, or with several in it")
+    _common.add_file(
+        parser, "folder", help="the spill folder: of one recording, or with several in it", cached=False
+    )
     parser.add_argument(
         "-o",
         "--output",

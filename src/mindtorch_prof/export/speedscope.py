@@ -36,7 +36,7 @@ def export_speedscope(source: Recording, path: str | os.PathLike[str], *, name: 
                 trace.name[first:last].astype(np.int64),
                 trace.start_ns[first:last] - origin,
                 trace.end_ns[first:last] - origin,
-                results.tree.depth[first:last],
+                results.nesting.depth[first:last],
             )
         )
     profiles += _stream_profiles(trace, origin)

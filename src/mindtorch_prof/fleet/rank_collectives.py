@@ -244,11 +244,15 @@ def _element_bytes(dtype: str) -> int:
 
 
 def _whole(value: JSONValue) -> int:
-    """A number of 0 or more, also as text; else -1."""
+    """A number of 0 or more, also as text; else -1, also where no memory has so many elements."""
     try:
-        return max(int(value), -1) if isinstance(value, (int, float, str)) else -1
+        number = int(value) if isinstance(value, (int, float, str)) else -1
     except (ValueError, OverflowError):
         return -1
+    return number if 0 <= number < _MOST else -1
+
+
+_MOST = 1 << 56  # elements, or bytes: columns of 64 bits hold their sizes
 
 
 def _stream_groups(streams: IntArray) -> list[str]:
@@ -328,6 +332,7 @@ def _from_inputs(trace: Trace, row: int, name: str) -> _Facts:
                 for tensor, element in zip(tensors, elements)
                 if element is not None
             )
+            nbytes = nbytes if 0 <= nbytes < _MOST else -1
         if kind in ("send", "recv") and len(inputs.concrete) > 2:
             peer = _whole(inputs.concrete[2])
     return _Facts(kind, sent=nbytes, received=nbytes, peer=peer)

@@ -190,7 +190,7 @@ def device_columns(results: Results) -> DeviceColumns:
     op = shown_rows(results, device.op[work])
     inside = op >= 0
     own = sum_by(op[inside], length[inside], count)
-    total = total_up(own, results.tree.parent, results.tree.depth)
+    total = total_up(own, results.nesting.parent, results.nesting.depth)
     return DeviceColumns(results, own, total)
 
 

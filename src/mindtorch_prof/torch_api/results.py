@@ -17,7 +17,7 @@ from ..export import stacks as stack_files
 from ..forward_backward import forward_backward
 from ..inputs import Inputs
 from ..trace import ANNOTATION, NODE, PYTHON, RUNTIME, Trace
-from ..tree import Tree, nearest, sum_by, tree
+from ..tree import Nesting, Tree, nearest, sum_by, trace_nesting, tree
 from .column_lists import int_list
 from .device_times import DeviceColumns, device_columns, device_events, in_order_of_start, metadata_of
 from .enums import DeviceType
@@ -172,8 +172,13 @@ class Results:
         self.trace = trace
 
     @cached_property
+    def nesting(self) -> Nesting:
+        """Which event contains which: the part of `tree` that takes a third of its time."""
+        return trace_nesting(self.trace)
+
+    @cached_property
     def tree(self) -> Tree:
-        return tree(self.trace)
+        return tree(self.trace, self.nesting)
 
     @cached_property
     def event_tree(self) -> EventTree:
@@ -207,13 +212,13 @@ class Results:
     def shown(self) -> npt.NDArray[np.bool_]:
         """Mask of the events that lists show: Python calls only where the settings say so, and only one of a parent and its only
         child of the same name."""
-        unmerged = ~grouping.merged(self.trace, self.tree.parent)
+        unmerged = ~grouping.merged(self.trace, self.nesting.parent)
         return unmerged if self.trace.settings.python_functions else unmerged & (self.trace.kind != PYTHON)
 
     @cached_property
     def shown_parent(self) -> npt.NDArray[np.integer]:
         """Parents among the shown events."""
-        parent = self.tree.parent
+        parent = self.nesting.parent
         if not len(parent):
             return parent
         shown = nearest(parent, self.shown)
@@ -221,7 +226,7 @@ class Results:
 
     @cached_property
     def shown_self_ns(self) -> npt.NDArray[np.integer]:
-        return self._own(self.trace.end_ns - self.trace.start_ns, self.tree.claimed_ns)
+        return self._own(self.trace.end_ns - self.trace.start_ns, self.nesting.claimed_ns)
 
     @cached_property
     def shown_self_memory(self) -> npt.NDArray[np.integer]:

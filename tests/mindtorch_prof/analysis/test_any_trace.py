@@ -84,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("any")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(events=events())
 def test_every_question_gets_an_answer_and_sums_hold(events: list[dict[str, Any]], folder: Path) -> None:
     trace = load(documents.write(folder / "trace.json", events))
@@ -129,7 +129,7 @@ def figures(sheet: Sheet, key: str) -> dict[str, list[Any]]:
     return {row[key]: [n, *[row[name] for name in columns]] for row, n in zip(rows, calls) if n}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(traces=synthetic_traces())
 def test_synthetic_events_change_no_figure_of_time(traces: tuple[Trace, Trace]) -> None:
     recorded, shown = traces
@@ -147,7 +147,7 @@ def test_synthetic_events_change_no_figure_of_time(traces: tuple[Trace, Trace]) 
     assert changes_by_lifetime(shown, tree(shown)) == changes_by_lifetime(recorded, tree(recorded))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(traces=synthetic_traces())
 def test_what_judges_a_run_looks_at_what_ran(traces: tuple[Trace, Trace]) -> None:
     recorded, shown = traces

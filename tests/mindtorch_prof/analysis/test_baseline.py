@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("check")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(some=ops, steps=st.integers(1, 5))
 def test_a_baseline_file_reads_back_equal_and_what_it_was_made_of_passes(
     folder: Path, some: dict, steps: int

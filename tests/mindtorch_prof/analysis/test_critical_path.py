@@ -260,7 +260,7 @@ def plain_length(path: CriticalPath, weight: list[int]) -> int:
 
 @st.composite
 def programs(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Ops that launch kernels on two streams, graph launches of two kernels, and waits for the device."""
+    """Ops that launch kernels on two streams, which wait for each other, graphs, and waits for the device."""
     events, at, free = [], 1, {7: 0, 9: 0}
     for number in range(draw(st.integers(1, 6))):
         name, stream = (
@@ -268,8 +268,15 @@ def programs(draw: st.DrawFn) -> list[dict[str, Any]]:
             draw(st.sampled_from([7, 9])),
         )
         call = draw(st.sampled_from(["cudaLaunchKernel", "cudaGraphLaunch"]))
-        ids = {"External id": number + 1, "correlation": number + 1}
+        ids = {"External id": number + 1, "correlation": 2 * number + 2}
         events.append(event(name, at, 12, **ids))
+        if draw(st.booleans()):  # the stream waits for an event of the other one
+            wait, other = {"correlation": 2 * number + 1}, 16 - stream
+            events.append(event("cudaStreamWaitEvent", at + 1, 1, "cuda_runtime", **wait))
+            events.append(
+                kernel("Stream Wait Event", at + 1, 0, stream, "cuda_sync", wait_on_stream=other, **wait)
+            )
+            free[stream] = max(free.values())
         events.append(event(call, at + 2, 6, "cuda_runtime", **ids))
         for _ in range(2 if call == "cudaGraphLaunch" else 1):
             start = max(free[stream], at + 4) + draw(st.integers(0, 20))
@@ -284,7 +291,7 @@ def programs(draw: st.DrawFn) -> list[dict[str, Any]]:
     return events
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs(), st.floats(0, 1))
 def test_what_the_step_takes_without_an_op_is_the_plain_longest_path(
     events: list[dict[str, Any]], kept: float

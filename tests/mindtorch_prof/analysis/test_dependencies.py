@@ -137,7 +137,7 @@ def events(draw: st.DrawFn) -> list[dict[str, Any]]:
     return rows
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(events(), st.integers(0, 40), st.integers(0, 40))
 def test_whatever_a_trace_holds_the_longest_path_to_a_node_is_the_time_until_it(
     rows: list[dict[str, Any]], begin: int, length: int

@@ -132,7 +132,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("diff")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(first=sides, second=sides, steps=st.sampled_from([(0, 0), (5, 5), (5, 7), (0, 4)]))
 def test_swapping_the_sides_changes_signs_only_and_totals_add_up(
     folder: Path, first: list, second: list, steps: tuple[int, int]

@@ -8,7 +8,7 @@ from typing import Any
 
 import kineto_documents as documents
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from trace_file_builder import read_trace
 from trace_strategies import nested_traces
 
@@ -198,7 +198,6 @@ def test_a_device_on_one_side_alone_is_said() -> None:
     assert any("only one of the traces" in note for note in comparison.notes)
 
 
-@settings(deadline=None)
 @given(nested_traces(), nested_traces())
 def test_differences_add_up_and_change_sign_with_the_sides(a: Trace, b: Trace) -> None:
     forward, backward = diff_tree(a, b), diff_tree(b, a)

@@ -16,7 +16,7 @@ from trace_builder import make_device, make_frames, make_trace
 from mindtorch_prof.analysis.device_breakdown import COPY, breakdown, device_breakdown, work_classes
 from mindtorch_prof.analysis.idle_causes import CAUSES, SWITCH_NS, DeviceIdle, idle_causes
 from mindtorch_prof.load import load
-from mindtorch_prof.trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, OP, RUNTIME, Trace
+from mindtorch_prof.trace import ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, OP, RUNTIME, Trace
 
 HTA = json.loads((Path(__file__).parents[1] / "facts" / "hta_device.json").read_text())
 LAUNCH = "cudaLaunchKernel"
@@ -47,6 +47,24 @@ def test_a_launch_that_began_after_the_last_kernel_makes_the_host_late() -> None
     assert charged(device) == {"host late": 30, "launch delay": 10}
     late = next(source for source in device.sources if source.cause == "host late")
     assert (late.source, late.call, late.time_ns, late.gaps) == ("aten::slow", "", 30, 1)
+
+
+def test_a_call_that_has_ended_is_not_charged_though_an_annotation_began_in_it() -> None:
+    trace = make_trace(
+        (LAUNCH, 0, 5, 1, RUNTIME),
+        ("ProfilerStep#1", 25, 95, 1, ANNOTATION),
+        ("aten::slow", 40, 60),
+        (LAUNCH, 90, 92, 1, RUNTIME),
+        device=make_device(("a", 10, 20, 7, DEVICE_KERNEL, -1), ("b", 92, 99, 7, DEVICE_KERNEL, -1)),
+        frames=make_frames(("train.py(3): run", 0, 99, -1), ("profiler.py(1): __enter__", 22, 30, 0)),
+    )
+    late = [source for source in only(launched(trace, 0, 3)).sources if source.cause == "host late"]
+    assert {source.source: source.time_ns for source in late} == {
+        "train.py(3): run": 2,
+        "profiler.py(1): __enter__": 3,
+        "ProfilerStep*": 15 + 30,
+        "aten::slow": 20,
+    }
 
 
 def test_host_late_time_is_split_by_what_the_host_did() -> None:

@@ -56,7 +56,10 @@ def plain_lengths(graph: Graph, weight: np.ndarray) -> list[int]:
 @given(graphs())
 def test_lengths_are_those_of_a_plain_walk(case: tuple[Graph, np.ndarray]) -> None:
     graph, weight = case
-    assert Lengths(graph).to_nodes(weight).tolist() == plain_lengths(graph, weight)
+    lengths = Lengths(graph)
+    expected = plain_lengths(graph, weight)
+    assert lengths.to_nodes(weight).tolist() == expected
+    assert [lengths.to_node(weight, node) for node in range(graph.n_nodes)] == expected
 
 
 @given(graphs(), st.data())

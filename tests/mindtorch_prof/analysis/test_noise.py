@@ -15,7 +15,6 @@ from mindtorch_prof.analysis.noise import common_shift, compare, exceeds, quanti
 floats = st.lists(st.floats(1, 100), min_size=1, max_size=25).map(np.array)
 
 
-@settings(deadline=None)
 @given(a=floats, b=floats)
 def test_comparing_repeats_is_symmetric_and_equal_ones_never_differ(a: np.ndarray, b: np.ndarray) -> None:
     forth, back = compare(a, b), compare(b, a)
@@ -28,7 +27,7 @@ def test_comparing_repeats_is_symmetric_and_equal_ones_never_differ(a: np.ndarra
 
 
 @given(a=floats, b=floats)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_rank_test_gives_scipys_p_value(a: np.ndarray, b: np.ndarray) -> None:
     from scipy import stats  # a dependency of the package
 

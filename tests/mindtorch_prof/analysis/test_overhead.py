@@ -20,7 +20,7 @@ from mindtorch_prof.settings import Settings
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import Trace
 
-TEXT = "10 % (6.0 to 25 %; 1.00 us x 4 events)"
+TEXT = "10 % (6.5 to 20 %; 1.00 us x 4 events)"
 
 
 def recorded() -> Trace:

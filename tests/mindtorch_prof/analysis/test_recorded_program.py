@@ -17,7 +17,7 @@ def united(spans: list[tuple[int, int]]) -> Intervals:
     return union(columns[:, 0], columns[:, 1])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(SPANS, SPANS)
 def test_what_is_left_of_intervals_is_in_them_and_in_no_removed_one(
     spans: list[tuple[int, int]], removed: list[tuple[int, int]]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kineto_documents import waiting_device
 
-from mindtorch_prof import cli
+from mindtorch_prof import cli, load
 
 
 def test_the_command_tells_and_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,3 +38,12 @@ def test_the_command_is_silent_about_what_does_not_pay(
     assert cli.main(["advise", path, "--min-share", "99%"]) == 0
     assert capsys.readouterr().out.startswith("no suggestions\n")
     assert cli.main(["advise", str(tmp_path / "missing.json")]) == 2
+
+
+def test_the_command_and_the_library_call_print_the_same_suggestions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(waiting_device(tmp_path / "d.json"))
+    cli.main(["advise", path])
+    suggestions = capsys.readouterr().out.partition("3 suggestions")[0]
+    assert str(load(path).advise()).startswith(suggestions)

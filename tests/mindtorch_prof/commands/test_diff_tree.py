@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from trace_file_builder import training
+from trace_file_builder import TraceFileBuilder, training
 
 from mindtorch_prof import cli
 
@@ -24,6 +24,21 @@ def test_by_tree_names_the_op_around_what_differs(tmp_path: Path, capsys: pytest
     assert cli.main(["diff", a, b, "--by", "tree", "--fail-on-change"]) == 1
     assert cli.main(["diff", a, a, "--by", "tree", "--fail-on-change"]) == 0
     assert "no differences" in capsys.readouterr().out
+
+
+def test_by_tree_shows_kernels_of_both_sides_by_short_names_that_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kernel = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<{}> >(int)"
+    files = []
+    for element_type in ("float", "double"):
+        builder = TraceFileBuilder()
+        builder.launch(builder.op("aten::add", 0, 10), 1, 20, 5, kernel.format(element_type))
+        files.append(builder.close(100).dump(tmp_path / f"{element_type}.json"))
+    cli.main(["diff", *files, "--by", "tree", "--all"])
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "A only: vectorized_elementwise<4, add<float>>  1 x, 5.000us" in lines
+    assert "B only: vectorized_elementwise<4, add<double>>  1 x, 5.000us" in lines
 
 
 def test_by_tree_json_and_csv_add_up_to_the_totals(

@@ -120,7 +120,7 @@ def test_any_name_gives_valid_json_and_comes_back_unchanged(tmp_path: Path, name
     assert document["key"] == name
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(st.text(max_size=8), st.integers(0, 10**12), st.integers(0, 10**10), st.integers(-1, 9)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,22 @@ def test_arguments_of_a_kernel_say_group_number_and_peer(tmp_path: Path) -> None
     assert (collectives.sent.tolist(), collectives.received.tolist()) == ([2000, 16], [1000, -1])
     assert collectives.peer.tolist() == [-1, 5]
     assert [collectives.groups[n] for n in collectives.group.tolist()] == ["7", "default"]
+
+
+@pytest.mark.parametrize("count", [2**63, 2**62, 10**25, float("inf"), "9" * 30])
+def test_a_size_that_no_memory_has_is_not_known(tmp_path: Path, count: object) -> None:
+    arguments = {
+        "External id": 1, "correlation": 1, "device": 0, "stream": 7, "dtype": "Float",
+        "Collective name": "allreduce", "In msg nelems": count, "Out msg nelems": 5, "Seq": count,
+    }  # fmt: skip
+    kernel = {
+        "ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "pid": 0, "tid": 7,
+        "ts": 5, "dur": 2, "args": arguments,
+    }  # fmt: skip
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"traceEvents": [kernel]}))
+    collectives = collectives_of(path)
+    assert (collectives.sent.tolist(), collectives.received.tolist()) == ([-1], [20])
 
 
 def test_a_backend_that_runs_in_the_caller_is_known_by_its_ops(tmp_path: Path) -> None:

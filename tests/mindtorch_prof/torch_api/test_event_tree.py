@@ -101,7 +101,7 @@ def test_roots_and_children_stand_in_the_order_of_time() -> None:
         assert [e.start_time_ns for e in events] == sorted(e.start_time_ns for e in events)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10**6))
 def test_events_calls_and_allocations_lie_in_the_shortest_span_around_them(seed: int) -> None:
     choose = random.Random(seed)

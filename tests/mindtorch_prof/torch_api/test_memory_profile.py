@@ -75,7 +75,7 @@ def test_timelines_are_written_as_torch_writes_them() -> None:
     assert timelines == recorded()["timelines"]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(1000, 10**6))
 def test_any_program_is_for_what_torch_says(torch_reference: ModuleType, seed: int) -> None:
     theirs = importlib.import_module("torch.profiler._memory_profiler")
@@ -91,7 +91,7 @@ def test_any_program_is_for_what_torch_says(torch_reference: ModuleType, seed: i
     assert ours == expected
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(1000, 10**6))
 def test_any_wide_program_is_for_what_torch_says(torch_reference: ModuleType, seed: int) -> None:
     theirs = importlib.import_module("torch.profiler._memory_profiler")
@@ -104,7 +104,7 @@ def test_any_wide_program_is_for_what_torch_says(torch_reference: ModuleType, se
 # ---------------------------------------------------------------- what must hold
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
 def test_versions_follow_each_other_in_any_program(seed: int) -> None:
     prof, _ = programs.run(torch, programs.RANDOM_SETUP, programs.random_program(seed))

@@ -186,6 +186,17 @@ def library_packed_backward(call: Call) -> Work:
     return _packed(call, 1, (9, 10), (11, 12), BOTTOM_RIGHT if call.first_flag(13) else NONE)
 
 
+def packed_with_two_flags(call: Call) -> Work:
+    """aiter: query, key, value, starts of both, longest of both, shortest query, dropout, scale, ..., whether results are zeroed, causal, ..."""
+    return _packed(call, 0, (3, 4), (5, 6), BOTTOM_RIGHT if call.first_flag(7, skipped=1) else NONE)
+
+
+def packed_with_two_flags_backward(call: Call) -> Work:
+    """aiter: gradient, query, key, value, result, log-sum-exp, starts of both, longest of both, dropout, scale, whether results are zeroed,
+    causal, ..."""
+    return _packed(call, 1, (6, 7), (8, 9), BOTTOM_RIGHT if call.first_flag(10, skipped=1) else NONE)
+
+
 MODELS: dict[str, Model] = {
     "aten::scaled_dot_product_attention": scaled_dot_product,
     "aten::_scaled_dot_product_attention_math": scaled_dot_product,
@@ -205,4 +216,14 @@ MODELS: dict[str, Model] = {
     "flash_attn::_flash_attn_backward": library_flash_backward,
     "flash_attn::_flash_attn_varlen_forward": library_packed,
     "flash_attn::_flash_attn_varlen_backward": library_packed_backward,
+    "FlashAttnFunc": library_flash,
+    "FlashAttnVarlenFunc": library_packed,
+    "aiter::mha_fwd": library_flash,
+    "aiter::mha_bwd": library_flash_backward,
+    "aiter::fmha_v3_fwd": library_flash,
+    "aiter::fmha_v3_bwd": library_flash_backward,
+    "aiter::mha_varlen_fwd": packed_with_two_flags,
+    "aiter::mha_varlen_bwd": packed_with_two_flags_backward,
+    "aiter::fmha_v3_varlen_fwd": packed_with_two_flags,
+    "aiter::fmha_v3_varlen_bwd": packed_with_two_flags_backward,
 }

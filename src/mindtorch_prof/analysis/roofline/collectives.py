@@ -31,6 +31,7 @@ _SIZES = {
 }
 _ONCE = re.compile(r"broadcast|reduce$|send|recv|scatter$|gather$|p2p|coalesced", re.IGNORECASE)
 _ALL = re.compile(r"all_?gather|reduce_?scatter|all_?to_?all", re.IGNORECASE)
+_AS_LARGE = re.compile(r"all_?reduce|broadcast|reduce|send|recv", re.IGNORECASE)
 _ALL_REDUCE = re.compile(r"all_?reduce", re.IGNORECASE)
 
 
@@ -41,7 +42,9 @@ def collective(fields: Mapping[str, JSONValue]) -> tuple[str, Work]:
         raise NotModelled("the file does not tell which collective this is")
     text = str(fields.get("dtype", "")).lower()
     size = 1 if text.startswith("float8") else _SIZES.get(text)
-    sent, received = fields.get("In msg nelems"), fields.get("Out msg nelems")
+    sent = fields.get("In msg nelems")
+    # files of HCCL have one size, which is that of both only if they are equal
+    received = fields.get("Out msg nelems", sent if _AS_LARGE.fullmatch(name.strip("_")) else None)
     if size is None or not isinstance(sent, int) or not isinstance(received, int):
         raise NotModelled("the size of the collective's message was not recorded")
     message = size * max(sent, received)

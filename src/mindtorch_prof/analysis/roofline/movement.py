@@ -118,6 +118,46 @@ def sort(call: Call) -> Work:
     return _work(moved(image, values, indices), image, EMBEDDING)
 
 
+def copied(call: Call) -> Work:
+    """input, ...: read once, and written once in another order"""
+    image = call.tensor(0)
+    return _work(moved(image, contiguous(image.shape, image.element)), image)
+
+
+def padded(call: Call) -> Work:
+    """input, padding before and after each dimension from the last one on, ..."""
+    image, padding = call.tensor(0), call.numbers(1)
+    shape = list(image.shape)
+    for place in range(len(padding) // 2):
+        shape[-1 - place] += padding[2 * place] + padding[2 * place + 1]
+    if min(shape, default=0) < 0:
+        raise NotModelled("the padding cuts off more than there is")
+    return _work(moved(image, contiguous(shape, image.element)), image)
+
+
+def enlarged(call: Call) -> Work:
+    """input, sizes of the result or nothing, factors ...: each element of input and result is moved once"""
+    image = call.tensor(0)
+    sizes = call.value(1)
+    if not isinstance(sizes, tuple) or not sizes:
+        factors = call.value(2)
+        if not isinstance(factors, tuple) or not factors:
+            raise NotModelled("the size of the result was not recorded")
+        sizes = tuple(
+            int(size * float(factor))
+            for size, factor in zip(image.shape[-len(factors) :], factors)
+            if isinstance(factor, (int, float))
+        )
+    result = (*image.shape[: -len(sizes)], *(size for size in sizes if isinstance(size, int)))
+    return _work(moved(image, contiguous(result, image.element)), image)
+
+
+def repeated(call: Call) -> Work:
+    """input, how often in each dimension of the result"""
+    image, repeats = call.tensor(0), call.numbers(1)
+    return _work(moved(image, contiguous((image.numel * prod(repeats),), image.element)), image)
+
+
 MODELS: dict[str, Model] = {
     "aten::index_put_": index_put,
     "aten::_index_put_impl_": index_put,
@@ -125,6 +165,25 @@ MODELS: dict[str, Model] = {
     "aten::sort": sort,
     "aten::argsort": sort,
     "aten::cat": cat,
+    "aten::stack": cat,
+    "aten::flip": copied,
+    "aten::roll": copied,
+    "aten::tril": copied,
+    "aten::triu": copied,
+    "aten::repeat": repeated,
+    "aten::constant_pad_nd": padded,
+    "aten::reflection_pad1d": padded,
+    "aten::reflection_pad2d": padded,
+    "aten::reflection_pad3d": padded,
+    "aten::replication_pad1d": padded,
+    "aten::replication_pad2d": padded,
+    "aten::replication_pad3d": padded,
+    "aten::upsample_nearest1d": enlarged,
+    "aten::upsample_nearest2d": enlarged,
+    "aten::upsample_nearest3d": enlarged,
+    "aten::_upsample_nearest_exact1d": enlarged,
+    "aten::_upsample_nearest_exact2d": enlarged,
+    "aten::_upsample_nearest_exact3d": enlarged,
     "aten::fill_": fill,
     "aten::zero_": fill,
     "aten::normal_": fill,

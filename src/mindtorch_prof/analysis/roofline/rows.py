@@ -5,14 +5,14 @@ A model runs once per distinct name and inputs; kernel times are sums over colum
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from ... import communication
-from ...arrays import BoolArray, IntArray
+from ...arrays import BoolArray, IntArray, distinct
 from ...inputs import Inputs
 from ...json_types import JSONValue
 from ...trace import ANNOTATION, DEVICE_COPY, NODE, OP, Device, Trace
@@ -144,7 +144,7 @@ def roofline(recording: Recording, peaks: Peaks | Mapping[str, JSONValue] | str 
     if peaks is not None:
         found, notes = peaks, []
     calls = _Calls(trace)
-    work = _DeviceWork(trace, results.tree.parent, calls.modelled)
+    work = _DeviceWork(trace, results.nesting.parent, calls.modelled)
     rows, row_of_work = _rows(calls, work, found)
     not_covered = _not_covered(calls, work)
     if work.total_ns and not trace.settings.shapes_recorded and not any(calls.modelled):
@@ -218,30 +218,37 @@ class _Calls:
         is_collective = _is_collective(trace)
         candidates = np.flatnonzero(has_model[trace.name] & (trace.kind == OP) & (trace.inputs >= 0))
         keys = trace.name[candidates].astype(np.int64) * table + trace.inputs[candidates]
-        distinct, place = np.unique(keys, return_inverse=True)
+        used, place = distinct(keys)
         self.kinds = [
-            _kind(trace.names[key // table], trace.input_table[key % table]) for key in distinct.tolist()
+            _kind(trace.names[key // table], trace.input_table[key % table]) for key in used.tolist()
         ]
         self.kind = np.full(len(trace), -1, np.int64)  # by event, into `kinds`
-        self.kind[candidates] = place.reshape(-1)
-        self._add_collectives(trace, np.flatnonzero(is_collective))
+        self.kind[candidates] = place
+        if trace.extra is not None:
+            rows = np.flatnonzero(is_collective)
+            self._add_collectives(rows, trace.extra[rows], trace.extra_table)
+        # files of HCCL describe the kernels of collectives, and not their ops
+        device = trace.device
+        described = np.array(["Collective name" in fields for fields in device.extra_table] + [False])
+        works = np.flatnonzero(device.works & described[device.extra] & (device.op >= 0))
+        works = works[self.kind[device.op[works]] < 0]
+        self._add_collectives(device.op[works], device.extra[works], device.extra_table)
         known = np.array([kind.work is not None for kind in self.kinds] + [False])
         self.modelled: BoolArray = known[self.kind]  # by event
         self.trace = trace
 
-    def _add_collectives(self, trace: Trace, rows: IntArray) -> None:
-        """Collectives are told by further arguments of their events."""
-        assert trace.extra is not None or not len(rows)
-        if trace.extra is None:
-            return
-        distinct, place = np.unique(trace.extra[rows], return_inverse=True)
+    def _add_collectives(
+        self, rows: IntArray, extra: IntArray, table: Sequence[Mapping[str, JSONValue]]
+    ) -> None:
+        """Collectives are told by further arguments of their events; extra: by row, into the table of these."""
+        used, place = distinct(extra)
         numbers: dict[_Kind, int] = {}
-        of_extra = np.empty(len(distinct), np.int64)
-        for index, extra in enumerate(distinct.tolist()):
-            kind = _collective_kind(trace.extra_table[extra])
+        of_extra = np.empty(len(used), np.int64)
+        for index, number in enumerate(used.tolist()):
+            kind = _collective_kind(table[number])
             of_extra[index] = numbers.setdefault(kind, len(self.kinds) + len(numbers))
         self.kinds += list(numbers)
-        self.kind[rows] = of_extra[place.reshape(-1)]
+        self.kind[rows] = of_extra[place]
 
 
 def _is_collective(trace: Trace) -> BoolArray:
@@ -476,12 +483,10 @@ def _not_covered(calls: _Calls, work: _DeviceWork) -> list[NotCovered]:
         + np.append(trace.inputs, -1)[launcher]
         + 1,
     )
-    distinct, first, place, count = np.unique(
-        keys, return_index=True, return_inverse=True, return_counts=True
-    )
-    total = sum_by(place.reshape(-1), length, len(distinct))
+    used, first, place, count = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    total = sum_by(place.reshape(-1), length, len(used))
     rows = []
-    for index in range(len(distinct)):
+    for index in range(len(used)):
         row = int(launcher[first[index]])
         inputs = None if row < 0 or trace.inputs[row] < 0 else trace.input_table[trace.inputs[row]]
         shapes, dtypes = _shown_inputs(inputs)

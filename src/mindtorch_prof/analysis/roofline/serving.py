@@ -1,4 +1,4 @@
-"""Ops of serving libraries (vLLM, aiter, torch_npu, fbgemm): inputs of gated activations, rotary embeddings, norms, quantisation and writes to
+"""Ops of serving libraries (vLLM, SGLang, aiter, torch_npu, fbgemm): inputs of gated activations, rotary embeddings, norms, quantisation and writes to
 the cache of keys and values in; work out.
 
 Attention over a paged cache is not modelled: how much of the cache a call reads is in no input. Neither are mixtures of experts, whose weights are
@@ -95,8 +95,12 @@ MODELS: dict[str, Model] = {
     "_C::gelu_tanh_and_mul": gated,
     "aiter::silu_and_mul": gated,
     "aiter::gelu_and_mul": gated,
+    "sgl_kernel::silu_and_mul": gated,
+    "sgl_kernel::gelu_and_mul": gated,
+    "sgl_kernel::gelu_tanh_and_mul": gated,
     "npu::npu_swiglu": swiglu,
     "_C::rotary_embedding": rotary,
+    "sgl_kernel::rotary_embedding": rotary,
     "npu::npu_rotary_mul": rotary_mul,
     "_C_cache_ops::reshape_and_cache": cache_write,
     "_C_cache_ops::reshape_and_cache_flash": cache_write,
@@ -109,5 +113,6 @@ MODELS: dict[str, Model] = {
     "npu::npu_rms_norm": rms_norm,
     "aiter::rmsnorm2d_fwd_with_add_ck": add_and_rms_norm_written,
     "aiter::rmsnorm2d_fwd_with_add": add_and_rms_norm_written,
+    "aiter::add_rmsnorm": add_and_rms_norm_written,
     "fbgemm::f8f8bf16_rowwise": row_scaled_mm,
 }

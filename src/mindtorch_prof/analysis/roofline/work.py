@@ -124,12 +124,12 @@ class Call:
             raise NotModelled(f"the value of input {place} was not recorded")
         return bool(value)
 
-    def first_flag(self, after: int = 0) -> bool:
-        """The first truth value from a place on."""
-        for place in range(after, len(self)):
-            value = self.value(place)
-            if isinstance(value, bool):
-                return value
+    def first_flag(self, after: int = 0, skipped: int = 0) -> bool:
+        """The first truth value from a place on, or a later one: so many are skipped."""
+        values = [self.value(place) for place in range(after, len(self))]
+        flags = [value for value in values if isinstance(value, bool)]
+        if len(flags) > skipped:
+            return flags[skipped]
         raise NotModelled("whether attention is causal was not recorded")
 
     def number(self, place: int) -> int:

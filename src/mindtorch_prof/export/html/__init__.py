@@ -140,8 +140,7 @@ def _step_verdict(comparison: Diff) -> str:
 
 def _labels(recordings: Sequence[Results]) -> list[str]:
     """File names, with (A) and (B) if they are equal."""
-    sources = [results.trace.settings.source for results in recordings]
-    names = [os.path.basename(str(s)) if s else "Profile" for s in sources]
+    names = [results.trace.settings.source_name or "Profile" for results in recordings]
     if len(names) == 2 and names[0] == names[1]:
         return [f"{names[0]} (A)", f"{names[1]} (B)"]
     return names

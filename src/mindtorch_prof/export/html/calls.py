@@ -120,7 +120,7 @@ def calls(results: Results, *, python: bool, by_class: bool = False) -> Calls:
     start_ns = np.append(trace.start_ns, 0)  # the last entry is for row -1, of traces without events too
     inner = (around >= 0) & ((event_parent < 0) | (frames.start_ns[around] > start_ns[event_parent]))
     above_event = np.where(inner, frame_place[around], place[event_parent])
-    outside = events_at(trace, results.tree.parent, frames.start_ns[kept] - 1, frames.thread[kept])
+    outside = events_at(trace, results.nesting.parent, frames.start_ns[kept] - 1, frames.thread[kept])
     outside = shown_rows(results, outside)
     own = frame_parent[kept]
     outer = (outside >= 0) & ((own < 0) | (start_ns[outside] >= frames.start_ns[np.maximum(own, 0)]))

@@ -38,7 +38,7 @@ def path_on_timeline(results: Results) -> PathOnTimeline | None:
     graph, trace = path.graph, results.trace
     # the path is of a recording without synthetic events
     row_of = np.append(np.flatnonzero(trace.is_recorded), -1)
-    shown = nearest(results.tree.parent, results.shown) if len(trace) else np.empty(0, np.int64)
+    shown = nearest(results.nesting.parent, results.shown) if len(trace) else np.empty(0, np.int64)
     span_of = np.append(shown, -1)[row_of]
     edges = path.edges
     on_host = edges[graph.device_row[edges] < 0]

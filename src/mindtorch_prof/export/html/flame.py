@@ -174,7 +174,7 @@ def _own_work(results: Results, tree: Calls) -> tuple[Array, Array, Array]:
 
     memory = trace.memory
     taken = memory.nbytes > 0
-    at = memory_events(trace, results.tree.parent, memory.time_ns[taken], memory.thread[taken])
+    at = memory_events(trace, results.nesting.parent, memory.time_ns[taken], memory.thread[taken])
     flops = np.zeros(count)
     flops[: tree.events] = trace.flops[tree.row[: tree.events]]
     device = trace.device

@@ -40,7 +40,7 @@ def memory_block(results: Results) -> tuple[Block | None, list[tuple[str, int]]]
         return None, []
     born, died = _lifetimes(trace)
     category = memory_categories(results, born, died)
-    at = memory_events(trace, results.tree.parent, memory.time_ns[born], memory.thread[born])
+    at = memory_events(trace, results.nesting.parent, memory.time_ns[born], memory.thread[born])
     at = shown_rows(results, at)
     where = memory.device if memory.device is not None else np.full(len(memory), -1, np.int64)
     block = Block()

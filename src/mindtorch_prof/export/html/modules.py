@@ -75,13 +75,13 @@ def nodes_of_events(results: Results, tree: Modules) -> IntArray:
     trace = results.trace
     frame = modules_at(trace, trace.start_ns, trace.thread)
     node = np.where(frame >= 0, tree.node[frame], -1)
-    backward, forward = forward_of(trace, results.tree.parent)
+    backward, forward = forward_of(trace, results.nesting.parent)
     node[backward] = np.where(node[backward] < 0, node[forward], node[backward])
     # the engine's event around a node and the descendants of a node belong to the node's module
-    around = results.tree.parent[backward]
+    around = results.nesting.parent[backward]
     engine = (around >= 0) & (trace.kind[around] == ENGINE)
     node[around[engine]] = node[backward[engine]]
-    known = nearest(results.tree.parent, node >= 0)
+    known = nearest(results.nesting.parent, node >= 0)
     return np.where(known >= 0, node[known], -1)
 
 
@@ -117,7 +117,7 @@ def modules_block(results: Results) -> Block | None:
     backward = np.flatnonzero(_outermost_backward(results))
     memory, device = trace.memory, trace.device
     taken = memory.nbytes > 0
-    allocating = memory_events(trace, results.tree.parent, memory.time_ns[taken], memory.thread[taken])
+    allocating = memory_events(trace, results.nesting.parent, memory.time_ns[taken], memory.thread[taken])
     every = np.flatnonzero(results.shown)
     works = np.flatnonzero(device.works) if len(device) else np.empty(0, np.int64)
     block = Block({"names": tree.names})
@@ -151,6 +151,6 @@ def _subtree_sums(values: Array, parent: IntArray) -> Array:
 def _outermost_backward(results: Results) -> BoolArray:
     """Mask of the backward events that no other backward event contains."""
     backward = event_categories(results.trace) == AUTOGRAD
-    above = kept_parents(results.tree.parent, backward)
+    above = kept_parents(results.nesting.parent, backward)
     mask: BoolArray = backward & (above < 0)
     return mask

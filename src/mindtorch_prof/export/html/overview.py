@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -143,7 +142,7 @@ def _facts(results: Results, known: Figures) -> list[list[str]]:
     settings = trace.settings
     on = [name for name in _SETTINGS if getattr(settings, name)]
     facts = [
-        ["Source", os.path.basename(settings.source) if settings.source else "live recording"],
+        ["Source", settings.source_name or "live recording"],
         ["Recorded with", ", ".join(on) or "times only"],
         ["Events", f"{known.events:,}"],
     ]

@@ -164,7 +164,7 @@ def timeline_block(results: Results, most_spans: int | None = None) -> Block:
         block.add("critical_ns", on_path)
         values["critical"] = {**path.values, "from_ns": int(str(path.values["from_ns"])) - begin}
     arrows_along_path = path.arrows if path is not None else []
-    _add_arrows(block, trace, results.tree.parent, events, on_device, row, arrows_along_path)
+    _add_arrows(block, trace, results.nesting.parent, events, on_device, row, arrows_along_path)
     block.values = values
     return block
 

@@ -93,6 +93,24 @@ def test_packed_sequences_of_equal_lengths_take_as_much_as_a_batch() -> None:
     assert (done.flop, done.nbytes) == (FULL, 2 * 4 * ELEMENTS)
 
 
+@pytest.mark.parametrize("name", ["aiter::mha_varlen_fwd", "aiter::fmha_v3_varlen_fwd"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_packed_attention_of_aiter_says_whether_it_is_causal_after_another_flag(
+    name: str, causal: bool
+) -> None:
+    tokens, starts = T((B * S, H, D), BF16), T((B + 1,), "int")
+    numbers = (S, S, 0, 0.0, 0.125, 0.0, False, causal, -1, -1, True, False)
+    done = work(name, tokens, tokens, tokens, starts, starts, *numbers)
+    assert (done.flop, done.nbytes) == (FULL // 2 if causal else FULL, 2 * 4 * ELEMENTS)
+    log_sums = T((B * S, H))
+    backward = work(
+        name.replace("_fwd", "_bwd"),
+        *(tokens, tokens, tokens, tokens, tokens, log_sums, starts, starts),
+        *(S, S, 0.0, 0.125, False, causal, -1, -1, False),
+    )
+    assert backward.flop == 5 * done.flop // 2
+
+
 def test_whether_it_is_causal_must_be_recorded() -> None:
     with pytest.raises(NotModelled, match="not recorded"):
         work("aten::_scaled_dot_product_flash_attention", Q, Q, Q)

@@ -63,3 +63,23 @@ def test_sorting_writes_values_and_indices() -> None:
 
 def test_values_put_by_index_are_read_and_written() -> None:
     assert work("aten::index_put_", T((1000, 16)), None, T((10, 16)), False).nbytes == 4 * 2 * 160
+
+
+def test_padding_reads_the_input_and_writes_the_larger_result() -> None:
+    done = work("aten::constant_pad_nd", T((2, 3, 4)), [1, 1, 0, 2], 0.0)
+    assert (done.flop, done.nbytes) == (0, 4 * (24 + 2 * 5 * 6))
+    with pytest.raises(NotModelled):
+        work("aten::constant_pad_nd", T((2, 3)), [-9, 1], 0.0)
+
+
+def test_enlarged_images_have_the_size_or_the_factors_that_were_passed() -> None:
+    expected = 4 * (2 * 3 * 8 * 8 + 2 * 3 * 16 * 16)
+    assert work("aten::upsample_nearest2d", T((2, 3, 8, 8)), [16, 16], None).nbytes == expected
+    assert work("aten::upsample_nearest2d", T((2, 3, 8, 8)), None, [2.0, 2.0]).nbytes == expected
+    with pytest.raises(NotModelled):
+        work("aten::upsample_nearest2d", T((2, 3, 8, 8)), None, None)
+
+
+def test_repeated_tensors_are_read_once_and_written_as_often_as_they_are_asked_for() -> None:
+    assert work("aten::repeat", T((2, 3)), [4, 1, 2]).nbytes == 4 * (6 + 48)
+    assert work("aten::flip", T((2, 3)), [0]).nbytes == 4 * 12

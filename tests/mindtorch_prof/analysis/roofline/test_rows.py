@@ -360,7 +360,7 @@ def union_us(intervals: Iterable[tuple[float, float]]) -> float:
 
 
 @given(events=device_traces(), seed=st.integers(0, 1000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_rows_equal_a_plain_count_in_any_order_of_events(events: list[dict[str, Any]], seed: int) -> None:
     result = roofline(documents.load_document(documents.document(events, deviceProperties=[H100])))
     expected: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0, 0])

@@ -31,6 +31,7 @@ SCREENS = {
     "tree": "tree h100.json.gz --depth 5 --top 15",
     "doctor": "doctor h100.json.gz",
     "advise": "advise dlrm_rank0.json.gz",
+    "advise_kernels": "advise h100.json.gz",
     "diff": "diff h100.json.gz h100_later.json.gz --top 10",
     "diff_by_kernel": "diff h100.json.gz h100_later.json.gz --by kernel --top 10",
     "check": "check h100_later.json.gz --baseline h100.json.gz --top 8",

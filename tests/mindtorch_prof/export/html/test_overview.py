@@ -26,7 +26,7 @@ def test_shares_add_up_to_the_span(recorded_training: Results, report_page: Path
     assert shares["Optimizer"] == round(steps * 1000)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)), max_size=20))
 def test_the_union_of_spans_is_as_long_as_what_they_cover(spans: list[tuple[int, int]]) -> None:
     array = np.array([(s, s + d) for s, d in spans], np.int64).reshape(-1, 2)

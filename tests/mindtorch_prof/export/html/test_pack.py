@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mindtorch_prof.export.html.pack import Block
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(-(2**52), 2**52), max_size=40), st.booleans())
 def test_a_column_comes_back_as_it_went_in(numbers: list[int], rising: bool) -> None:
     block = Block({"x": 1})

@@ -77,7 +77,7 @@ def test_events_of_equal_length_are_thinned_as_well() -> None:
     assert (values["of"], values["spans"]) == (20, 8)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30), st.integers(0, 2)), max_size=30))
 def test_any_spans_find_lanes_without_overlap(spans: list[tuple[int, int, int]]) -> None:
     start = np.array([s for s, _, _ in spans], np.int64)
