@@ -1,8 +1,8 @@
 """Process-wide hooks: everything that a recording switches on is switched on here, and switched off again.
 
 Hot paths read the slots themselves: `recorder`, `ranges` and `calls` of `_dispatch`, `on_allocate` and `register` of `_storage`. That
-costs one load and a test for None. Only this module assigns them; a test looks for assignments elsewhere. The compiled operators have a
-copy of `recorder`. The interpreter's profile function and NumPy's allocator are set by the core of a recording, on request of this module.
+costs one load and a test for None. Only this module assigns them; a test looks for assignments elsewhere. The compiled operators and annotations
+have copies of the first two. The interpreter's profile function and NumPy's allocator are set by the core of a recording, on request of this module.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _fill_dispatcher() -> None:
     if _routed and not recorder:
         recorder = _dispatch.Hook(_run)
     _dispatch.recorder, _dispatch.ranges = recorder, ranges
-    _tensor_slots.set_recorder(recorder)
+    _tensor_slots.set_hooks(recorder, ranges)
 
 
 def _untraced(recorder: Any) -> Callable[..., Any]:

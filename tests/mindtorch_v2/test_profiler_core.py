@@ -222,7 +222,7 @@ steps = st.lists(
 
 @needs_compiled
 @given(steps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_both_cores_record_the_same_of_any_program(program: list[str]) -> None:
     def run() -> None:
         tensors, arrays = [torch.ones(2, 3, requires_grad=True) * 1], []

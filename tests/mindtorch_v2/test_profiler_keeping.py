@@ -102,7 +102,7 @@ def work(kind: str) -> None:
 KINDS = ("train", "factories", "gradient", "memory", "views", "collect", "wait")
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     program=st.lists(st.sampled_from(KINDS), min_size=1, max_size=6), flags=st.sets(st.sampled_from(FLAGS))
 )
@@ -236,12 +236,30 @@ for number, program in enumerate(PROGRAMS):
 _SIGINT = "signal SIGINT (KeyboardInterrupt)"
 ENDS = {
     "prof.start(); work(500); os.kill(os.getpid(), signal.SIGTERM)": ("signal SIGTERM", -signal.SIGTERM),
+    "prof.start(); work(500); os.kill(os.getpid(), signal.SIGHUP)": ("signal SIGHUP", -signal.SIGHUP),
     "prof.start(); work(500); os.kill(os.getpid(), signal.SIGINT)": (_SIGINT, -signal.SIGINT),
     "prof.start(); work(500); sys.exit(3)": ("the program ended without stopping it", 3),
     "prof.start(); work(500); raise ValueError('wrong')": ("exception ValueError: wrong", 1),
     "prof.start(); work(500); raise MemoryError": ("exception MemoryError: ", 1),
     "with prof:\n    work(500)\n    raise ValueError('wrong')": ("exception ValueError: wrong", 1),
     "with prof:\n    work(500)": ("", 0),
+}
+_OWN = """
+def own(number, frame):
+    {}
+signal.signal(signal.{}, own)
+prof.start()
+work(500)
+os.kill(os.getpid(), signal.{})
+work(7)
+prof.stop()
+"""
+# programs that handle the signal themselves: what they do at it, exit code, ops that are there
+OWN_HANDLERS = {
+    _OWN.format("os._exit(7)", "SIGTERM", "SIGTERM"): (7, 500),
+    _OWN.format("os._exit(8)", "SIGINT", "SIGINT"): (8, 500),
+    _OWN.format("sys.exit(9)", "SIGHUP", "SIGHUP"): (9, 500),
+    _OWN.format("pass", "SIGTERM", "SIGTERM"): (0, 507),
 }
 _KILLED = """
 prof.start()
@@ -251,7 +269,8 @@ with record_function("outer"):
     work(5)
     {}
 """
-KILLS = [_KILLED.format(end) for end in ("os.kill(os.getpid(), signal.SIGKILL)", "os._exit(0)")]
+_KILLING = ("os.kill(os.getpid(), signal.SIGKILL)", "os.kill(os.getpid(), signal.SIGQUIT)", "os._exit(0)")
+KILLS = [_KILLED.format(end) for end in _KILLING]
 FORKS = """
 prof.start()
 work(100)
@@ -271,7 +290,7 @@ else:
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, Path]]:
     """By program: its exit code and its spill folder. One interpreter runs them all, in forked processes."""
     folder = tmp_path_factory.mktemp("ended")
-    programs = [*ENDS, *KILLS, FORKS]
+    programs = [*ENDS, *OWN_HANDLERS, *KILLS, FORKS]
     text = f"PROGRAMS, FOLDER = {programs!r}, {os.fspath(folder)!r}" + _HEAD
     done = subprocess.run(
         [sys.executable, "-c", text], check=True, capture_output=True, text=True, timeout=100
@@ -291,6 +310,42 @@ def test_everything_is_there_however_the_program_ends(
     assert names(loaded.trace).count("aten::add") == 500
     assert ended[program][0] == exit_code
     assert loaded.health.line() == (f"the recording ended early: {reason}" if reason else "")
+
+
+@pytest.mark.parametrize("program", list(OWN_HANDLERS))
+def test_a_handler_of_the_program_decides_and_everything_until_then_is_there(
+    ended: dict[str, tuple[int, Path]], program: str
+) -> None:
+    exit_code, n_ops = OWN_HANDLERS[program]
+    assert ended[program][0] == exit_code
+    trace = mindtorch_prof.load(ended[program][1]).trace
+    assert names(trace).count("aten::add") == n_ops
+
+
+def test_handlers_are_as_before_after_a_spilled_recording(tmp_path: Path) -> None:
+    def own(number: int, frame: object) -> None: ...
+
+    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    first = signal.signal(signal.SIGTERM, own)
+    try:
+        before = [signal.getsignal(number) for number in numbers]
+        with profile(spill_dir=tmp_path / "p"):
+            torch.ones(2) + 1
+        assert [signal.getsignal(number) for number in numbers] == before
+    finally:
+        signal.signal(signal.SIGTERM, first)
+
+
+def test_without_a_spill_folder_or_where_that_is_not_wanted_no_handler_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    before = [signal.getsignal(number) for number in numbers]
+    monkeypatch.setenv(keeping.SIGNALS_VARIABLE, "0")
+    for options in ({}, {"max_events": 10}, {"spill_dir": tmp_path / "p"}):
+        with profile(**options):
+            torch.ones(2) + 1
+            assert [signal.getsignal(number) for number in numbers] == before
 
 
 @pytest.mark.parametrize("program", KILLS)
@@ -511,6 +566,38 @@ def test_rows_are_freed_while_they_are_read_only_where_memory_suffices(
             prof.events()
     (folder,) = spill_folders(tmp_path / "mindtorch_profiles")
     assert events_of(read_spill(folder)) == events_of(prof.profiler._results.trace)
+
+
+_LIMITED = """
+import resource, sys, tempfile, warnings
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile
+tempfile.tempdir = sys.argv[1]
+x = torch.ones(2)
+with profile(record_shapes=True) as prof:
+    for _ in range(150_000):
+        x + 1
+in_use = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+failures = 0
+for megabytes in range(1, 40, 3):
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + (megabytes << 20), resource.RLIM_INFINITY))
+    try:
+        prof.profiler._recorded_trace()
+        break
+    except MemoryError as error:
+        assert "not enough memory to build the profile" in str(error), error
+        failures += 1
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+(row,) = [row for row in prof.key_averages() if row.key == "aten::add"]
+print(failures > 0, row.count)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of a process")
+def test_a_process_without_memory_keeps_its_recording_until_there_is_some(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _LIMITED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "150000"], done.stderr
 
 
 @pytest.mark.parametrize("acc_events", [False, True])

@@ -214,7 +214,7 @@ programs = st.recursive(st.just(()), lambda inner: st.lists(inner, max_size=4).m
 
 
 @given(programs)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_nesting_of_calls_comes_out_as_it_went_in(program):
     import numpy as np
 

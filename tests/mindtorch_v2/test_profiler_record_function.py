@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
+import sys
+import weakref
 from typing import Any
 
 import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2.profiler import profile, record_function
+from mindtorch_v2.profiler.record_function import PythonRange
 
 X = torch.ones(2)
+
+
+class PlainRange(PythonRange):
+    """`record_function` on the plain twin, whichever core was chosen."""
+
+    __init__, _checked = record_function.__init__, record_function._checked
+
+
+RANGES = [record_function, PlainRange]
 
 
 def names(prof: Any) -> list[str]:
@@ -84,3 +98,62 @@ def test_annotations_can_be_begun_and_ended_by_ops(begin):
     assert "aten::sin" in [child.name for child in event.cpu_children]
     with pytest.raises(RuntimeError, match="for argument 'name' but instead found type 'int'"):
         getattr(torch.ops.profiler, begin)(3)
+
+
+@pytest.mark.parametrize("kind", RANGES, ids=["chosen core", "plain twin"])
+def test_a_range_is_recorded_in_the_order_in_which_it_is_left(kind: Any) -> None:
+    outer, inner = kind("outer"), kind("inner")
+    with profile() as prof:
+        assert outer.__enter__() is outer
+        inner.__enter__()
+        outer.__exit__(None, None, None)
+        inner.__exit__(None, None, None)
+    assert sorted(names(prof)) == ["inner", "outer"]
+    assert outer.record is None
+
+
+@pytest.mark.parametrize("kind", RANGES, ids=["chosen core", "plain twin"])
+def test_a_range_asks_at_each_entry_whether_something_records(kind: Any) -> None:
+    named = kind("again")
+    for _ in range(2):
+        with named:
+            pass
+        with profile() as prof, named:
+            pass
+        assert names(prof) == ["again"]
+    with pytest.raises(AssertionError, match="Expected record to be set"):
+        named.__exit__(None, None, None)
+
+
+def test_a_range_can_be_subclassed_copied_and_given_attributes() -> None:
+    class counted(record_function):
+        entered = 0
+
+        def __init__(self, number: int) -> None:
+            super().__init__(f"range {number}")
+
+        def __enter__(self) -> Any:
+            self.entered += 1
+            return super().__enter__()
+
+    named = counted(3)
+    named.note = "kept"
+    with profile() as prof, named as inside:
+        assert inside is named
+    assert (named.entered, named.note) == (1, "kept")
+    assert names(prof) == ["range 3"]
+    again = copy.deepcopy(pickle.loads(pickle.dumps(record_function("a", "b"))))
+    assert (again.name, again.args, again.record) == ("a", "b", None)
+    assert weakref.ref(again)() is again
+
+
+def test_ranges_leave_no_references_behind() -> None:
+    name = "counted " + "name"
+    with profile():
+        with record_function(name):
+            pass
+        before = sys.getrefcount(name)
+        for _ in range(100):
+            with record_function(name):
+                pass
+        assert sys.getrefcount(name) == before

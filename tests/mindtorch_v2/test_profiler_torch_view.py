@@ -10,6 +10,7 @@ from typing import Any
 import fact_files
 import profile_snippets
 import pytest
+import recorded_cases
 import registry_calls
 
 import mindtorch_v2 as torch
@@ -110,3 +111,8 @@ def test_the_rules_for_children_accept_what_the_ops_accept() -> None:
             failures[op.full_name] = repr(error)
     assert failures == {}
     assert n_checked > 100
+
+
+@pytest.mark.parametrize(("module", "case"), recorded_cases.recorded("convolution_kernel_cases"))
+def test_a_convolution_shows_the_kernel_that_torch_takes(module: str, case: str) -> None:
+    recorded_cases.check(module, case)

@@ -21,7 +21,8 @@ from typing import Any
 from ..files import open_for_export
 from .other_profilers import Watch
 from .program import Program, ProgramError, hide_frames_of, join_threads, prepared, reported
-from .signals import EndingSignals, Interrupted, deferred, flush_streams, signal_name, signal_number
+from .run_session import ProgramEnd, RunSession
+from .signals import flush_streams, signal_number
 from .window import Window
 
 hide_frames_of(__file__)
@@ -30,12 +31,9 @@ _FLAGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_m
 
 
 @dataclass
-class Outcome:
+class Outcome(ProgramEnd):
     """How a program ended, and what was recorded of it."""
 
-    exit_code: int = 0
-    signal: int = 0  # the number of the signal that ended it; 0: none
-    steps: int = 0  # calls of optimizer.step() that were counted
     recordings: int = 0
     last: Any = None  # torch's profile of the last recording, for `from_torch`
     notes: list[str] = field(default_factory=list)  # sentences about what is missing
@@ -92,7 +90,7 @@ def _all_threads(torch: Any, wanted: bool) -> dict[str, Any]:
         raise ProgramError(f"torch {torch.__version__} cannot record all threads") from error
 
 
-class _Session:
+class _Session(RunSession[Outcome]):
     """The recordings of a program. Torch's profiler belongs to the thread that started it: everything here runs on the main thread."""
 
     def __init__(
@@ -103,18 +101,18 @@ class _Session:
         on_end: Callable[[Outcome], None] | None,
         on_note: Callable[[str], None] | None,
     ) -> None:
-        self.torch, self.window = torch, window
-        self.on_ready, self.on_end, self.on_note = on_ready, on_end, on_note
-        self.outcome = Outcome()
+        super().__init__(Outcome(), on_end, on_note)
+        self.torch, self.window, self.on_ready = torch, window, on_ready
         self.settings: dict[str, Any] = {}
         self.prof: Any = None  # torch's profile that is started, if any
-        self.pid = os.getpid()
-        self.finished = False
         self.left_alone = False
-        self._signals = EndingSignals(self._end_by_signal, lambda number: self._real_exit(128 + number))
         self._watch = Watch()
         self._timer: threading.Timer | None = None
         self._optimizer: weakref.ref[Any] | None = None
+
+    def exit_at_once(self, code: int) -> None:
+        """End the process, past what stands in for os._exit."""
+        self._real_exit(code)
 
     # ------------------------------------------------------------------------------------------------ recordings
 
@@ -177,38 +175,16 @@ class _Session:
             with self._calling_torch():
                 self.prof.step()
 
-    def finish(self) -> None:
-        """End everything, once, and only in the process that began it."""
-        if self.finished or os.getpid() != self.pid:
-            return
-        self.finished = True
-        try:
-            with deferred(self._note_deferred) as received:
-                try:
-                    self.stop()
-                finally:
-                    if self.on_end is not None:
-                        self.on_end(self.outcome)
-        except Interrupted as error:
-            self._note(f"the trace is not written: {error}")
-        if received and not self.outcome.signal:
-            self.outcome.exit_code, self.outcome.signal = 128 + received[0], received[0]
-
-    def _note_deferred(self, number: int) -> None:
-        self._note(
-            f"{signal_name(number)}: the process ends when the trace is written; a second signal ends it at once"
-        )
-
     @contextmanager
     def _calling_torch(self) -> Iterator[None]:
         with self._watch.calling_torch(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a recording without warm-up, which the user asked for
             yield
 
-    def _note(self, sentence: str) -> None:
+    def note(self, sentence: str) -> None:
+        """Say something to whoever runs the program, and keep it."""
         self.outcome.notes.append(sentence)
-        if self.on_note is not None:
-            self.on_note(sentence)
+        super().note(sentence)
 
     # ------------------------------------------------------------------------------------------------ what is put in place
 
@@ -257,7 +233,7 @@ class _Session:
         self.left_alone = True
         if threading.current_thread() is threading.main_thread():
             self.stop()
-            self._note(
+            self.note(
                 "the program profiles itself: it is left alone from here on, and its own profile is not touched"
             )
 
@@ -268,21 +244,16 @@ class _Session:
             if threading.current_thread() is threading.main_thread():
                 self.finish()
             else:
-                self._note("the program ended by os._exit on another thread: its last recording is lost")
+                self.note("the program ended by os._exit on another thread: its last recording is lost")
             flush_streams()
         return self._real_exit(status)
 
     # ------------------------------------------------------------------------------------------------ signals
 
     def _catch_signals(self) -> None:
-        self._signals.catch()
+        self.signals.catch()
         if self.window.signal and threading.current_thread() is threading.main_thread():
             signal.signal(signal_number(self.window.signal), self._toggle)
-
-    def _end_by_signal(self, number: int) -> None:
-        """Finish before a signal ends the process, where the program does not handle the signal itself."""
-        self.outcome.exit_code, self.outcome.signal = 128 + number, number
-        self.finish()
 
     def _toggle(self, number: int, frame: FrameType | None) -> None:
         """Start recording, or end it."""

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeAlias
 
 FATAL = ("SIGTERM", "SIGHUP")  # signals that end a program that does not handle them
 _INTERRUPTING = ("SIGINT", *FATAL)
@@ -22,34 +23,57 @@ class Interrupted(BaseException):
         self.number = number
 
 
-class EndingSignals:
-    """Does something before a signal ends the process, where the program does not handle the signal itself.
+_Handler: TypeAlias = "Callable[[int, FrameType | None], object]"
 
-    finish: called with the number of the signal. leave: ends the process after it, as the signal would have; no further line of the
-    program runs.
+
+class EndingSignals:
+    """Does something before a signal ends the process.
+
+    finish: called with the number of a signal that the program does not handle itself. leave: ends the process after it, as the signal
+    would have; no further line of the program runs. before_own: called before the program's own handler, where there is one when the
+    signals are caught; None: such signals are left alone.
     """
 
-    def __init__(self, finish: Callable[[int], None], leave: Callable[[int], None] | None = None) -> None:
-        self._finish, self._leave = finish, leave or die_of
+    def __init__(
+        self,
+        finish: Callable[[int], None],
+        leave: Callable[[int], None] | None = None,
+        before_own: Callable[[], None] | None = None,
+    ) -> None:
+        self._finish, self._leave, self._before_own = finish, leave or die_of, before_own
         self._pid = os.getpid()
-        self._caught: list[int] = []
+        self._caught: dict[int, _Handler | signal.Handlers] = {}  # by signal: the handler before
 
     def catch(self) -> None:
         """Handle the signals from now on. Only the main thread can; on others this does nothing."""
         if threading.current_thread() is not threading.main_thread():
             return
-        for number in _numbers(FATAL):
-            if signal.getsignal(number) is signal.SIG_DFL:
+        for number in _numbers(_INTERRUPTING):
+            before = signal.getsignal(number)
+            if before is signal.SIG_DFL and number in _numbers(FATAL):
+                self._caught[number] = signal.SIG_DFL
                 signal.signal(number, self._on_signal)
-                self._caught.append(number)
+            elif (
+                self._before_own is not None and callable(before) and before is not signal.default_int_handler
+            ):
+                self._caught[number] = before
+                signal.signal(number, self._on_own_signal)
 
     def release(self) -> None:
-        """Leave the signals to the system again, unless the program handles them by now."""
+        """Give the signals back, unless the program handles them otherwise by now."""
         if threading.current_thread() is threading.main_thread() and os.getpid() == self._pid:
-            for number in self._caught:
-                if signal.getsignal(number) == self._on_signal:
-                    signal.signal(number, signal.SIG_DFL)
+            for number, before in self._caught.items():
+                if signal.getsignal(number) in (self._on_signal, self._on_own_signal):
+                    signal.signal(number, before)
             self._caught.clear()
+
+    def _on_own_signal(self, number: int, frame: FrameType | None) -> None:
+        """A signal that the program handles: it decides what happens."""
+        own = self._caught.get(number)
+        if os.getpid() == self._pid and self._before_own is not None:
+            self._before_own()
+        if callable(own):
+            own(number, frame)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         signal.signal(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..arrays import IntArray
+
+if TYPE_CHECKING:
+    from .row_columns import GatheredRows
 
 # how many integers one row has; `rows` and `open` depend on the recording
 WIDTHS = {
@@ -37,19 +41,27 @@ class Logs:
         # rows of its log of calls had before: those of calls that had not returned, which are kept.
         self.dropped: dict[Key, int] = {}
         self.kept_calls: dict[int, IntArray] = {}
-        self.is_read = False  # whether blocks were taken off by `read`
+        self.gathered: GatheredRows | None = (
+            None  # rows that were taken off the blocks and are not sealed yet
+        )
 
     def __iter__(self) -> Iterator[tuple[Key, IntArray]]:
-        return ((key, block) for key, parts in self.blocks.items() for block in parts)
+        if self.gathered is not None:
+            unread = {thread: parts for (kind, thread), parts in self.blocks.items() if kind == "rows"}
+            for thread, block in self.gathered.blocks(unread):
+                yield ("rows", thread), block
+        for key, parts in self.blocks.items():
+            for block in parts:
+                yield key, block
 
     @property
     def nbytes(self) -> int:
         """Bytes of all blocks."""
-        return sum(block.nbytes for _, block in self)
+        return sum(block.nbytes for parts in self.blocks.values() for block in parts)
 
     def count(self, kind: str, width: int) -> int:
-        """How many rows the logs of a kind have."""
-        return sum(block.size for (one, _), block in self if one == kind) // width
+        """How many rows the blocks of a kind have."""
+        return sum(self.size(kind, thread) for thread in self.threads(kind)) // width
 
     def add(self, later: Logs) -> None:
         """Append what was recorded later."""
@@ -78,17 +90,6 @@ class Logs:
         """How many integers one log has."""
         return sum(block.size for block in self.blocks.get((kind, thread), ()))
 
-    def read(self, kind: str, thread: int, keep: bool) -> Iterator[IntArray]:
-        """The blocks of one log in order. keep: False to take each off the log, so that it is freed when the next one is asked for."""
-        parts = self.blocks.get((kind, thread), [])
-        if keep:
-            yield from parts
-            return
-        self.is_read = self.is_read or bool(parts)
-        parts.reverse()
-        while parts:
-            yield parts.pop()
-
     def joined(self, kind: str, thread: int = OF_ALL, width: int | None = None) -> IntArray:
         """One log as an array of rows. The blocks are replaced by it one by one: rows exist twice only in part."""
         width = width or WIDTHS[kind]
@@ -97,13 +98,19 @@ class Logs:
             return _shaped(parts[0], width)
         whole = np.empty(sum(block.size for block in parts), np.int64)
         at = 0
-        parts.reverse()
-        while parts:
-            block = parts.pop()
-            whole[at : at + block.size] = block.reshape(-1)
-            at += block.size
-        if len(whole):
-            parts.append(whole)
+        try:
+            while parts:
+                block = parts[0]
+                whole[at : at + block.size] = block.reshape(-1)
+                at += block.size
+                del parts[0]
+            if len(whole):
+                parts.append(whole)
+        except BaseException:  # the log stays whole
+            copied = len(whole) - sum(block.size for block in parts)
+            if copied:
+                parts.insert(0, whole[:copied])
+            raise
         return _shaped(whole, width)
 
 

@@ -15,6 +15,7 @@ from .inputs_by_caller import inputs_by_caller
 from .logs import OF_ALL
 from .python_calls import Calls, EventSpans
 from .raw import RANGES, VARIANTS, RawRecording
+from .row_columns import GatheredRows, joined
 from .tensor_columns import tensor_columns
 from .thread_lives import ThreadLives
 
@@ -23,15 +24,20 @@ _SEALING_BYTES = 128  # that sealing takes per event, at most, besides the logs
 
 def seal(recording: RawRecording, *, keep_logs: bool = True) -> Trace:
     """The Trace of a recording. keep_logs: False where its rows are not needed any more: blocks are freed as they are read, so that the
-    recording takes little more memory meanwhile than before or after. Where memory does not suffice, that shows before the first is."""
+    recording takes little more memory meanwhile than before or after. Where memory does not suffice, the rows stay in `Logs.gathered`."""
     logs = recording.logs
     if not keep_logs and not logs.threads("calls") and not logs.threads("memory"):
         n_events = logs.count("rows", len(recording.columns))
         np.empty(n_events * _SEALING_BYTES, np.uint8)  # raises MemoryError; nothing is written to it
     else:
         keep_logs = True  # what calls and memory will take is not known
-    rows = _rows(recording, keep_logs)
-    column, thread = rows.column, rows.thread
+    trace = _sealed(recording, _rows(recording, keep_logs))
+    logs.gathered = None
+    return trace
+
+
+def _sealed(recording: RawRecording, rows: Rows) -> Trace:
+    column, thread = dict(rows.column), rows.thread  # `rows` stay as they are until the trace is complete
     start, end = column["start"], column["end"]
     events = _events(recording, column.pop("key"))
     none = np.full(len(start), -1, np.int32)
@@ -97,58 +103,24 @@ def _rows(recording: RawRecording, keep_logs: bool) -> Rows:
     # one log of tensors for all threads, or one for each
     is_shared = logs.threads("tensors") == [OF_ALL]
     tensors, n_tensors = [logs.joined("tensors", OF_ALL)], 0
-    parts: dict[int, dict[str, IntArray]] = {}
+    gathered = logs.gathered or GatheredRows(columns, recording.n_ops)
+    if not keep_logs:
+        logs.gathered = gathered
     for thread in native_ids:
-        part = _columns(recording, thread, keep_logs)
+        part = gathered.read(thread, logs.blocks.get(("rows", thread), []), keep_logs)
         log = OF_ALL if is_shared else thread
-        if "tensors" in columns and (not is_shared or logs.dropped):
-            place = logs.tensor_places(log, part["tensors"])
-            part["tensors"] = np.where(place >= 0, place + n_tensors, -1)
-        if "calls" in columns and ("calls", thread) in logs.dropped:
-            part["calls"] = logs.call_places(thread, part["calls"])
+        places = part.recorded.get("tensors")
+        if places is not None and (not is_shared or logs.dropped):
+            place = logs.tensor_places(log, places)
+            places = np.where(place >= 0, place + n_tensors, -1)
+        if "calls" in part.recorded and ("calls", thread) in logs.dropped:  # only where logs are kept
+            part.recorded["calls"] = logs.call_places(thread, part.recorded["calls"])
+        gathered.sort(part, places, n_tensors)
         if not is_shared:
             tensors.append(logs.joined("tensors", thread))
             n_tensors += len(tensors[-1])
-        order = _by_start(part["start"])
-        for name in columns:  # one at a time: both orders of all columns would be too much
-            part[name] = part[name][order]
-        parts[thread] = part
-    in_order = sorted(parts)
-    thread_of = _joined([np.full(len(parts[each]["start"]), each, np.int64) for each in in_order])
-    column = {name: _joined([parts[each].pop(name) for each in in_order]) for name in columns}
-    return Rows(column, thread_of, native_ids, _joined(tensors))
-
-
-def _columns(recording: RawRecording, thread: int, keep_logs: bool) -> dict[str, IntArray]:
-    """The rows of a thread as columns, in the order in which they were recorded. Keys are small numbers, ops first."""
-    logs, width = recording.logs, len(recording.columns)
-    n_rows, n_ops = logs.size("rows", thread) // width, recording.n_ops
-    column: dict[str, IntArray] = {
-        name: np.empty(n_rows, np.int32 if name in ("key", "inputs") else np.int64)
-        for name in recording.columns
-    }
-    at = 0
-    for block in logs.read("rows", thread, keep_logs):
-        rows = block.reshape(-1, width)
-        for place, name in enumerate(recording.columns):
-            values = rows[:, place]
-            if name == "key":
-                values = np.where(values < RANGES, values, values - (RANGES - n_ops))
-            column[name][at : at + len(rows)] = values
-        at += len(rows)
-    return column
-
-
-def _by_start(start: IntArray) -> IntArray:
-    """The rows of a thread in the order of their starts. They are in the order of their ends: of two that start at the same time, the
-    later one is the outer, and comes first."""
-    order = np.argsort(start[::-1], kind="stable")
-    return np.subtract(len(start) - 1, order, out=order)
-
-
-def _joined(parts: list[IntArray]) -> IntArray:
-    parts = [part for part in parts if len(part)] or parts[:1]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    column, thread_of = gathered.join()
+    return Rows(column, thread_of, native_ids, joined(tensors))
 
 
 class EventColumns(NamedTuple):

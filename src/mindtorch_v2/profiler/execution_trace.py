@@ -311,7 +311,7 @@ class ExecutionTrace:
     def _tensor(self, tensor: Any) -> _Tensor:
         tensor_id = self.tensor_ids(tensor)
         plain_class = tensor.__class__ is _dispatch.Tensor or tensor.__class__ in _overrides.plain_types
-        if plain_class and not tensor._array_missing and not tensor.is_sparse:
+        if plain_class and not tensor._array_missing and not tensor._is_sparse_layout:
             try:
                 array = tensor._array
             except ValueError:  # an uninitialized parameter
@@ -333,10 +333,10 @@ class ExecutionTrace:
         dtype = tensor.dtype
         element_name = ELEMENT_NAMES[dtype._np.num]
         shape = tuple(tensor.shape)
-        if tensor.is_sparse:
+        if tensor._is_sparse_layout:
             return _Tensor((tensor_id, *_NO_STORAGE), shape, (0,) * len(shape), element_name)
         if tensor._array_missing:
-            storage_id, offset = self.storage_ids(tensor._meta), 0
+            storage_id, offset = self.storage_ids(tensor._array_description), 0
         else:
             storage = storage_of(tensor)
             storage_id = self.storage_ids(storage if storage._keeps is None else storage._keeps)

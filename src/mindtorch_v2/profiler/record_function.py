@@ -9,6 +9,7 @@ from typing import Any
 from mindtorch_prof.trace import FUNCTION_SCOPE, USER_SCOPE
 
 from .. import _dispatch
+from .._tensor_slots import compiled_range
 
 _ENTER = "profiler::_record_function_enter_new"
 _DECLARED = f"{_ENTER}(str name, str? args=None) -> __torch__.torch.classes.profiler._RecordFunction"
@@ -27,22 +28,16 @@ def _refuse(position: int, argument: str, kind: str, value: Any) -> None:
     )
 
 
-_NOT_RECORDED = object()  # `record` of a range that was entered while nothing recorded
+class PythonRange:
+    """A named range as a context manager. The compiled core has the same, `Range` in `src/_core/annotations.c`."""
 
+    name: str
+    args: str | None
+    run_callbacks_on_exit: bool = True
+    record: Any = None  # None: not entered, or left
+    _ranges: Any = None  # where `record` was entered
 
-class record_function:
-    """A named range: a context manager or a decorator."""
-
-    __slots__ = ("name", "args", "run_callbacks_on_exit", "record", "_ranges", "__weakref__")
-    _ranges: Any  # where `record` was entered; there once it has been
-
-    def __init__(self, name: str, args: str | None = None) -> None:
-        self.name = name
-        self.args = args
-        self.run_callbacks_on_exit = True
-        self.record: Any = None  # None: not entered, or left
-
-    def __enter__(self) -> record_function:
+    def __enter__(self) -> Any:
         name, args = self.name, self.args
         if args is not None or name.__class__ is not str:
             name = self._checked()
@@ -50,8 +45,8 @@ class record_function:
         if ranges is None:
             self.record = _NOT_RECORDED
             return self
-        self._ranges = ranges
         token = ranges.enter(name, USER_SCOPE, -1, 0, (args,) if args else ())
+        self._ranges = ranges
         self.record = _NOT_RECORDED if token is None else token
         return self
 
@@ -64,6 +59,30 @@ class record_function:
         if self.run_callbacks_on_exit:
             self._ranges.exit(record)
             self.record = None
+
+    def _checked(self) -> str:
+        raise NotImplementedError
+
+
+# the second: `record` of a range that was entered while nothing recorded
+_Range, _NOT_RECORDED = compiled_range() or (PythonRange, object())
+
+
+class record_function(_Range):  # type: ignore[misc,valid-type]  # one of two classes
+    """A named range: a context manager or a decorator."""
+
+    name: str
+    args: str | None
+    run_callbacks_on_exit: bool
+    record: Any
+    _ranges: Any
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name = name
+        self.args = args
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.args)
 
     def _checked(self) -> str:
         """The name as a string. Raises torch's error if name or args is neither a string nor bytes."""
@@ -88,7 +107,7 @@ class record_function:
         if not self.run_callbacks_on_exit:
             raise RuntimeError("_call_end_callbacks_on_future can only be called once.")
         self.run_callbacks_on_exit = False
-        token, ranges = self.record, getattr(self, "_ranges", None)
+        token, ranges = self.record, self._ranges
 
         def done(future: Any) -> Any:
             if ranges is not None and token is not None and token is not _NOT_RECORDED:

@@ -405,10 +405,14 @@ def stopped(recorder: Recorder, ended_by: str = FINISHED, goes_on: bool = False)
         except MemoryError as error:
             if isinstance(keeper, SpillKeeper):
                 place = keeper.folder.path
-            elif recorder.logs.is_read:
-                raise
-            else:  # the rows are still there, in the blocks in which they were recorded: they are written as they are, once
-                place = place or rescue(recorder)
+            else:  # the rows are still there: they are written as they are, once
+                try:
+                    place = place or rescue(recorder)
+                except (MemoryError, OSError) as failure:
+                    raise MemoryError(
+                        f"not enough memory to build the profile, and it cannot be written either ({failure}); it is kept: "
+                        "ask for its results again when there is more memory"
+                    ) from error
             raise MemoryError(
                 f"not enough memory to build the profile; it was written to {place} and can be opened with mindtorch_prof.load, "
                 "also in another process"

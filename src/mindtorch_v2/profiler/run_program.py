@@ -23,7 +23,8 @@ from mindtorch_prof.live.program import (
     prepared,
     reported,
 )
-from mindtorch_prof.live.signals import EndingSignals, Interrupted, deferred, signal_name
+from mindtorch_prof.live.run_session import ProgramEnd, RunSession
+from mindtorch_prof.live.signals import signal_name
 
 __all__ = ["Outcome", "Program", "ProgramError", "run"]
 
@@ -31,13 +32,10 @@ hide_frames_of(__file__)
 
 
 @dataclass
-class Outcome:
-    """How a program ended: its exit code, the number of the signal that ended it (0: none), and the recordings, one per cycle."""
+class Outcome(ProgramEnd):
+    """How a program ended, and the recordings, one per cycle."""
 
-    exit_code: int = 0
-    signal: int = 0
     error: str = ""  # the exception that ended it
-    steps: int = 0  # calls of optimizer.step() that were counted
     recordings: list[Any] = field(default_factory=list)
 
 
@@ -106,8 +104,8 @@ def run(
 _SCHEDULE = ("wait", "warmup", "active", "repeat")
 
 
-class _Session:
-    """The profile around a program. It is finished once, and only in the process that started it."""
+class _Session(RunSession[Outcome]):
+    """The profile around a program."""
 
     def __init__(
         self,
@@ -116,51 +114,27 @@ class _Session:
         on_end: Callable[[Outcome], None] | None,
         on_note: Callable[[str], None] | None,
     ) -> None:
-        self.prof, self.outcome, self.on_end, self.on_note = prof, outcome, on_end, on_note
-        self.signals = EndingSignals(self.end_by_signal, lambda number: os._exit(128 + number))
-        self.pid = os.getpid()
-        self.open = False
+        super().__init__(outcome, on_end, on_note)
+        self.prof = prof
+        self.started = False
 
     def start(self) -> None:
         self.prof.start()
-        self.open = True
+        self.started = True
 
     def step(self) -> None:
-        if self.open and os.getpid() == self.pid:
+        if self.started and not self.finished and os.getpid() == self.pid:
             self.outcome.steps += 1
             self.prof.step()
 
-    def finish(self) -> None:
-        if not self.open or os.getpid() != self.pid:  # a forked child leaves the recording to its parent
+    def stop(self) -> None:
+        if not self.started:
             return
-        self.open = False
         if self.outcome.signal:
             self.prof.ended_by = f"signal {signal_name(self.outcome.signal)}"
         elif self.outcome.error:
             self.prof.ended_by = self.outcome.error
-        try:
-            with deferred(self._note_deferred) as received:
-                self.prof.stop()
-                if self.on_end is not None:
-                    self.on_end(self.outcome)
-        except Interrupted as error:
-            self._note(f"the trace is not written: {error}")
-        if received and not self.outcome.signal:
-            self.outcome.exit_code, self.outcome.signal = 128 + received[0], received[0]
-
-    def _note_deferred(self, number: int) -> None:
-        self._note(
-            f"{signal_name(number)}: the process ends when the trace is written; a second signal ends it at once"
-        )
-
-    def _note(self, sentence: str) -> None:
-        if self.on_note is not None:
-            self.on_note(sentence)
-
-    def end_by_signal(self, number: int) -> None:
-        """Finish the recording before a signal ends the process, where the program does not handle the signal itself."""
-        self.outcome.exit_code, self.outcome.signal = 128 + number, number
-        self.finish()
+        self.prof.stop()
 
 
 def _count_steps(session: _Session) -> None:

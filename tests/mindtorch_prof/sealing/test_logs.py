@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
-
 import numpy as np
 
 from mindtorch_prof.sealing.logs import Logs
@@ -32,16 +30,3 @@ def test_places_are_counted_anew_where_the_beginning_was_dropped() -> None:
     assert cut.call_places(5, np.array([0, 3, 8, 10, 12])).tolist() == [0, 1, 2, 2, 4]
     cut.dropped["tensors", 0] = 10
     assert cut.tensor_places(0, np.array([-1, 3, 10, 15])).tolist() == [-1, -1, 0, 5]
-
-
-def test_a_log_that_is_not_kept_gives_its_blocks_in_order_and_lets_them_go() -> None:
-    logs = Logs([(("rows", 7), [np.array([1, 2]), np.array([3])])], {7: 1})
-    assert logs.size("rows", 7) == 3
-    assert [block.tolist() for block in logs.read("rows", 7, keep=True)] == [[1, 2], [3]]
-    freed = weakref.ref(logs.blocks["rows", 7][0])
-    blocks = logs.read("rows", 7, keep=False)
-    assert next(blocks).tolist() == [1, 2]
-    assert next(blocks).tolist() == [3]
-    assert freed() is None
-    assert list(blocks) == []
-    assert logs.size("rows", 7) == 0

@@ -11,7 +11,6 @@ import time
 import weakref
 from collections.abc import Callable
 from threading import get_ident
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,14 +19,9 @@ clock = time.perf_counter_ns
 Row = tuple[int, int, int, int]  # time, bytes (negative: freed), allocation id, thread
 
 
-class _Block(NamedTuple):
-    """The memory of one tensor."""
-
-    address: int  # where it begins; WHOLE: it is all of the owner's
-    allocation_id: int
-    nbytes: int
-
-
+# the memory of one tensor: where it begins (WHOLE: it is all of the owner's), allocation id, bytes. A plain tuple: a named one costs
+# 0.3 us per allocation.
+_Block = tuple[int, int, int]
 _WHOLE = -1
 
 
@@ -66,19 +60,20 @@ def observe(array: np.ndarray) -> int:
         return 0
     owner = array if array.base is None else owner_of(array)
     address = _WHOLE if owner is array else address_of(array)
-    watch = _watched.get(id(owner))
+    key = id(owner)
+    watch = _watched.get(key)
     if watch is not None and watch() is None:
         watch = None
-    if watch is not None and any(block.address == address for block in watch.blocks):
+    if watch is not None and any(block[0] == address for block in watch.blocks):
         return 0
-    block = _Block(address, clock(), nbytes)
+    now = clock()
     if watch is None:
         watch = _Watch(owner, _freed)
-        watch.key, watch.blocks = id(owner), [block]
-        _watched[id(owner)] = watch  # whole: a signal handler may look at it at once
+        watch.key, watch.blocks = key, [(address, now, nbytes)]
+        _watched[key] = watch  # whole: a signal handler may look at it at once
     else:
-        watch.blocks.append(block)
-    return block.allocation_id
+        watch.blocks.append((address, now, nbytes))
+    return now
 
 
 def allocation_id(array: np.ndarray) -> int:
@@ -87,12 +82,13 @@ def allocation_id(array: np.ndarray) -> int:
     watch = _watched.get(id(owner))
     if watch is None or watch() is None:
         return 0
-    if watch.blocks[0].address == _WHOLE:
-        return watch.blocks[0].allocation_id
+    begin, allocation_id, _ = watch.blocks[0]
+    if begin == _WHOLE:
+        return allocation_id
     address = address_of(array)
-    for block in watch.blocks:
-        if block.address <= address < block.address + block.nbytes:
-            return block.allocation_id
+    for begin, allocation_id, nbytes in watch.blocks:
+        if begin <= address < begin + nbytes:
+            return allocation_id
     return 0
 
 
@@ -102,9 +98,8 @@ def alive() -> np.ndarray:
     for watch in list(_watched.values()):
         owner = watch()
         if owner is not None:
-            for block in watch.blocks:
-                address = address_of(owner) if block.address == _WHOLE else block.address
-                rows.append((block.allocation_id, address, block.nbytes))
+            for begin, allocation_id, nbytes in watch.blocks:
+                rows.append((allocation_id, address_of(owner) if begin == _WHOLE else begin, nbytes))
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
@@ -123,7 +118,7 @@ def owner_of(array: np.ndarray) -> np.ndarray:
 def _freed(watch: _Watch) -> None:
     if _watched.get(watch.key) is watch:
         del _watched[watch.key]
-    for block in watch.blocks if _listeners else ():
-        row = (clock(), -block.nbytes, block.allocation_id, get_ident())
+    for _, allocation_id, nbytes in watch.blocks if _listeners else ():
+        row = (clock(), -nbytes, allocation_id, get_ident())
         for listener in _listeners:
             listener(row)

@@ -23,8 +23,10 @@ from mindtorch_prof.spill_file import SpillFolder
 from .recorder import Recorder
 from .spill_tables import SpillTables
 
+SIGNALS_VARIABLE = "MINDTORCH_SPILL_SIGNALS"  # 0: spilled recordings leave the handlers of signals alone
 PERIOD_S = 0.1  # how often rows are taken: a killed process loses what it recorded since
 _MOST_PENDING = 256 << 20  # bytes that wait for space on a full disk; what is recorded after that is dropped
+_MOST_UNSEARCHED = 64 << 20  # bytes of rows that wait until their callers are looked for
 _AT_ONCE = 1 << 16  # rows that are written in one chunk where memory is short
 _SLACK = 1.25  # rows are dropped when there are so many times as many as may stay: not at each tick
 
@@ -111,12 +113,15 @@ class Keeper:
 
     def _run(self) -> None:
         self.recorder.own_thread = threading.get_ident()
-        while not self._ends.wait(PERIOD_S):
+        next_time = time.monotonic() + PERIOD_S
+        while not self._ends.wait(max(next_time - time.monotonic(), 0.001)):
+            next_time = time.monotonic() + PERIOD_S
             sys.setprofile(
                 None
             )  # of a recording that traces all threads: its own thread is none of the program's
             try:
                 self.take()
+                self._use_the_time(next_time)
             except MemoryError:  # the rows are where they were; there may be memory at the next tick
                 continue
             except Exception as error:
@@ -131,6 +136,9 @@ class Keeper:
 
     def _keep(self) -> None:
         raise NotImplementedError
+
+    def _use_the_time(self, until: float) -> None:
+        """Do what can wait, until about this time (of time.monotonic), before rows are taken again."""
 
     def logs(self) -> Logs:
         """All that is kept."""
@@ -180,15 +188,19 @@ class SpillKeeper(Keeper):
         self.folder = SpillFolder(parent)
         self._tables = SpillTables(recorder, PERIOD_S)
         self._pending: list[tuple[dict[str, Any], Logs]] = []  # chunks that are not written yet
+        self._unsearched: list[Logs] = []  # rows whose callers are not known yet
         self._unwritten = 0  # events that were dropped, as the disk was full for too long
         self._error = ""
-        self._signals = EndingSignals(lambda number: self.finish(f"signal {signal_name(number)}"))
+        self._signals = EndingSignals(
+            lambda number: self.finish(f"signal {signal_name(number)}"), before_own=self._take_in_handler
+        )
 
     def begin(self) -> None:
         """Write from now on, also at the end of a program that does not stop the recording."""
         self._facts_of_start()
         atexit.register(self._at_exit)
-        self._signals.catch()
+        if os.environ.get(SIGNALS_VARIABLE) != "0":
+            self._signals.catch()
         super().begin()
 
     def _facts_of_start(self) -> None:
@@ -202,6 +214,23 @@ class SpillKeeper(Keeper):
         super().end()
         self._signals.release()
         atexit.unregister(self._at_exit)
+
+    def _use_the_time(self, until: float) -> None:
+        """Find the callers of ops, for the next header: thread by thread, as NumPy lets the program run in between, and what is recorded
+        meanwhile has to be written in time."""
+        while self._unsearched:
+            with self._lock:
+                if self._unsearched:
+                    self._tables.find_callers(self._unsearched.pop(0))
+            if time.monotonic() > until and sum(part.nbytes for part in self._unsearched) < _MOST_UNSEARCHED:
+                return
+
+    def _take_in_handler(self) -> None:
+        """Write what was recorded until now: the program's handler of a signal, which comes next, may end the process."""
+        try:
+            self.take()
+        except Exception as error:  # never in the place of what the program does at the signal
+            warn_in_background(f"{self.folder.path}: {type(error).__name__}: {error}")
 
     def _at_exit(self) -> None:
         error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
@@ -218,7 +247,7 @@ class SpillKeeper(Keeper):
             header = self._tables.header(logs, recorder.core.open_ranges(time.perf_counter_ns()))
             self._pending.append((header, logs))
             self._write_pending()
-            self._tables.find_callers(logs)  # takes its time, and is written with the next chunk
+            self._unsearched += self._tables.parts_to_search(logs)
             return
         self._write_pending()
 
@@ -243,6 +272,8 @@ class SpillKeeper(Keeper):
             if not self.folder.is_open:
                 return
             self.take()
+            while self._unsearched:
+                self._tables.find_callers(self._unsearched.pop(0))
             facts = self._tables.last_facts() if ended_ns else {}
             facts |= {"ended": reason, "ended_ns": ended_ns}
             if self._pending:
@@ -292,7 +323,8 @@ def spilled(recorder: Recorder, logs: Logs, parent: str) -> str:
         for first in range(0, block.size, at_once):
             part = Logs([(key, [block.reshape(-1)[first : first + at_once]])], logs.natives)
             folder.write(tables.header(part, {}), part)
-            tables.find_callers(part)
+            for rows in tables.parts_to_search(part):
+                tables.find_callers(rows)
     folder.write(tables.header(Logs(), {}, ended=FINISHED, ended_ns=recorder.ended_ns, **tables.last_facts()))
     folder.close()
     return folder.path

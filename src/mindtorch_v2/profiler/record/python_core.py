@@ -151,13 +151,17 @@ def _reporting(function: Callable[..., Any], *arguments: Any, otherwise: Any = N
     """Call a function of the recorder. An error in it is reported, and is none of the program's."""
     try:
         return function(*arguments)
-    except RecursionError:  # the program's: its next call would raise it too
-        raise
     except Exception as error:
-        if _is_of_a_signal_handler(error):
-            raise
-        _Failure(error)
+        _report(error)
         return otherwise
+
+
+def _report(error: Exception) -> None:
+    """Report an error that was caught in the recorder; raise it again if it is the program's."""
+    # the next call of the program would raise a RecursionError too
+    if isinstance(error, RecursionError) or _is_of_a_signal_handler(error):
+        raise error
+    _Failure(error)
 
 
 def _is_of_a_signal_handler(error: Exception) -> bool:
@@ -190,8 +194,11 @@ def record_op(op: Any, *arguments: Any) -> Any:
     start = clock()
     try:
         result = op.run(*arguments)
-        if core.wanted.memory and op.allocates:
-            _reporting(core._record_allocations, op, arguments, result)
+        if core.has_memory and op.allocates:
+            try:
+                core._record_allocations(op, arguments, result)
+            except Exception as error:
+                _report(error)
         return result
     finally:
         thread.rows.extend((op.uid, start, clock(), sequence, *details))
@@ -208,7 +215,8 @@ class Core:
         self.recording = recording
         self.wanted = recording.wanted
         self.recorder = _probes  # the value of `_dispatch.recorder`
-        self.has_details = self.wanted.inputs or self.wanted.calls
+        self.has_details, self.has_memory = self.wanted.inputs or self.wanted.calls, self.wanted.memory
+        self.known_inputs = recording.inputs.get
         self.recorded: dict[int, _Thread] = {}  # by identity: the threads whose ops are recorded
         self.traced: dict[int, _Thread] = {}  # the threads whose calls are traced
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
@@ -260,22 +268,39 @@ class Core:
 
     def _details(self, thread: _Thread, op: Any, arguments: tuple) -> list[int]:
         """The rest of a row: the columns that only some recordings have. op: None for a range."""
-        wanted, details = self.wanted, []
-        if wanted.inputs:
-            details.append(_reporting(self.recording.inputs_of, op, arguments, otherwise=-1))
-        if wanted.calls:
+        _, has_inputs, has_calls, has_tensors, _ = self.wanted
+        recording, details = self.recording, []
+        index: int | None = -1
+        if has_inputs:
+            try:
+                # most often the description is known; `inputs_of` does the rest
+                index = None if op is None else self.known_inputs(op.describe(*arguments))
+            except (AttributeError, TypeError):
+                index = None
+            except Exception as error:
+                _report(error)
+            if index is None:
+                index = _reporting(recording.inputs_of, op, arguments, otherwise=-1)
+            details.append(index)
+        if has_calls:
             details.append(thread.call_position())
-        if wanted.tensors:
-            ids = _reporting(self.recording.tensor_ids_of, op, arguments) if details[0] >= 0 else None
+        if has_tensors:
+            ids: Any = None
+            try:
+                if index is not None and index >= 0:
+                    ids = recording.tensor_ids_of(op, arguments)
+            except Exception as error:
+                _report(error)
             details.append(-1 if ids is None else thread.tensor_position())
-            thread.tensors += ids or ()
+            if ids:
+                thread.tensors += ids
         return details
 
     def _record_allocations(self, op: Any, arguments: tuple, result: Any) -> None:
         """Record the memory that an op allocated for its results."""
         for tensor in result if isinstance(result, (tuple, list)) else (result,):
             array = getattr(tensor, "_array", None)
-            if array is None or tensor.is_sparse:
+            if array is None or (tensor.__class__ is not _dispatch.Tensor and tensor._is_sparse_layout):
                 continue
             if op.allocates == 2 and (tensor._base is not None or any(tensor is a for a in arguments)):
                 continue

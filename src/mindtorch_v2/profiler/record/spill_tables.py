@@ -48,7 +48,7 @@ class SpillTables:
         self._addresses: dict[int, int] = {}
         self._threads: dict[int, tuple[int, str]] = {}
         self._facts: dict[str, bytes] = {}
-        self._carried = Logs()
+        self._carried: dict[int, np.ndarray] = {}  # by thread
         self._first = {"version": VERSION, "history": HISTORY, "period_s": period_s}
 
     def header(self, logs: Logs, open_ranges: dict[int, np.ndarray], **facts: Any) -> dict[str, Any]:
@@ -114,25 +114,27 @@ class SpillTables:
             header["callers"] = [[*key, shown] for key, shown in known]
             self._n_callers += len(known)
 
-    def find_callers(self, logs: Logs) -> None:
-        """Note which inputs are shown for calls by torch's own ops among these rows, and the last ones before them; for the next header."""
-        if not self._recorder.config.record_shapes:
-            return
-        if not any(self._recorder.live_inputs.depends_on_caller()) or "rows" not in {
-            kind for kind, _ in logs.blocks
-        }:
-            return
+    def parts_to_search(self, logs: Logs) -> list[Logs]:
+        """The rows in which `find_callers` may find something, thread by thread."""
+        inputs = self._recorder.live_inputs
+        if not self._recorder.config.record_shapes or not any(inputs.depends_on_caller()):
+            return []
+        return [
+            Logs([(key, blocks)], {key[1]: logs.natives.get(key[1], 0)})
+            for key, blocks in logs.blocks.items()
+            if key[0] == "rows"
+        ]
+
+    def find_callers(self, part: Logs) -> None:
+        """Note which inputs are shown for calls by torch's own ops among the rows of a thread, and the last ones before them; for the next
+        header."""
         width = len(self._recorder.wanted.columns)
-        rows = Logs(natives=logs.natives)
-        rows.add(self._carried)
-        for (kind, thread), parts in logs.blocks.items():
-            if kind == "rows":
-                rows.blocks.setdefault((kind, thread), []).extend(parts)
-        note_callers(rows_recording(self._recorder, rows))
-        self._carried = Logs()
-        for thread in rows.threads("rows"):
-            last = rows.joined("rows", thread, width)[-_CARRIED_ROWS:]
-            self._carried.blocks["rows", thread] = [last.copy().reshape(-1)]
+        (thread,) = part.threads("rows")
+        if thread in self._carried:
+            part.blocks["rows", thread].insert(0, self._carried[thread])
+        note_callers(rows_recording(self._recorder, part))
+        last = part.joined("rows", thread, width)[-_CARRIED_ROWS:]
+        self._carried[thread] = last.copy().reshape(-1)
 
     # ------------------------------------------------------------------------------------------------ tensors
 

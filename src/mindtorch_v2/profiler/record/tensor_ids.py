@@ -59,6 +59,13 @@ def tensor_places(op: Any) -> str:
     return letters
 
 
+@cache
+def tensor_indices(op: Any) -> tuple[int, ...] | None:
+    """Where tensors stand among an op's arguments, if it has no lists of them."""
+    letters = tensor_places(op)
+    return None if "L" in letters else tuple([i for i, letter in enumerate(letters) if letter != "-"])
+
+
 class TensorRegister:
     """The tensors, storages, modules and optimizers of one recording."""
 
@@ -107,7 +114,7 @@ class TensorRegister:
             tensor_id = tensor._tensor_id = new_id()
             if -before >= first_id:
                 link((-before, tensor_id))
-            if tensor._array_missing or tensor.is_sparse or not tensor._array.nbytes:
+            if tensor._array_missing or tensor._is_sparse_layout or not tensor._array.nbytes:
                 add_storage((tensor_id, 0, 0))
                 return tensor_id
             storage_id = self.storage_id(tensor._array)
@@ -168,8 +175,19 @@ class TensorRegister:
 
     def ids_of_op(self, op: Any, arguments: tuple) -> list[int]:
         """The ids of the tensors among an op's arguments; 0 for a number or None in the place of a tensor."""
-        ids: list[int] = []
-        first_id = self.first_id
+        indices, first_id = tensor_indices(op), self.first_id
+        if indices is not None:
+            try:  # most often all of them are tensors that have an id
+                ids = []
+                for i in indices:
+                    ids.append(arguments[i]._tensor_id)
+                    if ids[-1] < first_id:
+                        break
+                else:
+                    return ids
+            except (AttributeError, IndexError):
+                pass
+        ids = []
         for letter, value in zip(tensor_places(op), arguments):
             if letter == "L":
                 ids += self.ids_in_list(value)
@@ -223,7 +241,7 @@ class TensorRegister:
 
     def _tensor(self, tensor: Any) -> NumberedTensor:
         tensor_id = self.id_of(tensor)
-        if tensor._array_missing or tensor.is_sparse:
+        if tensor._array_missing or tensor._is_sparse_layout:
             return tensor_id, tensor_input((tuple(tensor.shape), (), tensor.dtype._np.num))
         array = tensor._array
         return tensor_id, tensor_input((array.shape, array.strides, array.dtype.num))
