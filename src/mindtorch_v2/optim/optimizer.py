@@ -38,7 +38,6 @@ GlobalOptimizerPostHook: TypeAlias = Callable[["Optimizer", Args, Kwargs], None]
 _global_optimizer_pre_hooks: dict[int, GlobalOptimizerPreHook] = OrderedDict()
 _global_optimizer_post_hooks: dict[int, GlobalOptimizerPostHook] = OrderedDict()
 
-_USER_SCOPE = 7  # torch's RecordScope::USER_SCOPE: an annotation
 
 # The hook dictionaries of an optimiser; they are neither pickled nor copied.
 _HOOKS = (
@@ -303,10 +302,8 @@ class Optimizer:
         @functools.wraps(func)
         def step(*args: P.args, **kwargs: P.kwargs) -> R:
             self = cast("Optimizer", args[0])
-            if _dispatch.ranges is None:
+            with torch.autograd.profiler.record_function(f"Optimizer.step#{self.__class__.__name__}.step"):
                 return _step_with_hooks(func, self, args, kwargs)
-            name = f"Optimizer.step#{self.__class__.__name__}.step"
-            return _in_event(name, _step_with_hooks, func, self, args, kwargs)
 
         return step
 
@@ -328,12 +325,10 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or with `set_to_none=False` fill them with zeros."""
-        if _dispatch.ranges is None:
-            self._zero_grad(set_to_none)
-            return
         if not hasattr(self, "_zero_grad_profile_name"):
             self._patch_step_function()
-        _in_event(self._zero_grad_profile_name, self._zero_grad, set_to_none)
+        with torch.autograd.profiler.record_function(self._zero_grad_profile_name):
+            self._zero_grad(set_to_none)
 
     def _zero_grad(self, set_to_none: bool) -> None:
         foreach = self.defaults.get("foreach", False) or self.defaults.get("fused", False)
@@ -536,16 +531,6 @@ class Optimizer:
                         state[name] = torch.tensor(float(state[name]), dtype=dtype)
 
 
-def _in_event(name: str, call: Callable[..., R], *args: Any) -> R:
-    """Call `call` inside a named event of the profiler."""
-    ranges = _dispatch.ranges
-    token = ranges.enter(name, _USER_SCOPE, -1, 0, ())
-    try:
-        return call(*args)
-    finally:
-        ranges.exit(token)
-
-
 def _optimizer_step_code(self: Optimizer) -> None:
     """Let an active recording read the optimiser's parameters and state."""
     stepped = getattr(_dispatch.ranges, "stepped", None)
@@ -566,8 +551,7 @@ def _step_with_hooks(func: Callable[..., R], self: Optimizer, args: Args, kwargs
                 )
             args, kwargs = result
     out = func(*args, **kwargs)
-    if _dispatch.ranges is not None:
-        _optimizer_step_code(self)
+    _optimizer_step_code(self)
     if _global_optimizer_post_hooks or self._optimizer_step_post_hooks:
         post_hooks = chain(self._optimizer_step_post_hooks.values(), _global_optimizer_post_hooks.values())
         for post_hook in list(post_hooks):

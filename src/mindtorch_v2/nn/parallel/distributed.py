@@ -8,9 +8,8 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from ... import _dispatch
 from ...autograd.variable import Variable
-from ...profiler.record_function import record_function
+from ...profiler.record_function import _RecordFunctionFast, record_function
 from ..modules.module import Module
 
 __all__ = ["DistributedDataParallel"]
@@ -127,18 +126,11 @@ class _Reducer:
             self._write_back(parameter, part)
 
     def _write_back(self, parameter: Any, part: Any) -> None:
-        ranges = _dispatch.ranges
-        token = (
-            None
-            if ranges is None
-            else ranges.enter("torch.distributed.ddp.reducer::copy_bucket_to_grad", 0, -1, 0, (parameter,))
-        )
-        if parameter.grad is not None:
-            parameter.grad.copy_(part)
-        elif self._owner.find_unused_parameters and self._is_used_anywhere(parameter):
-            parameter.grad = part.clone()
-        if token is not None:
-            ranges.exit(token)
+        with _RecordFunctionFast("torch.distributed.ddp.reducer::copy_bucket_to_grad", (parameter,)):
+            if parameter.grad is not None:
+                parameter.grad.copy_(part)
+            elif self._owner.find_unused_parameters and self._is_used_anywhere(parameter):
+                parameter.grad = part.clone()
 
     def _is_used_anywhere(self, parameter: Any) -> bool:
         return self._used_anywhere is None or bool(

@@ -20,7 +20,6 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import mindtorch_v2 as torch
 
-from ... import _dispatch
 from . import _utils
 from ._utils.collate import default_collate, default_convert
 from ._utils.exception import ExceptionWrapper
@@ -45,9 +44,10 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
 
+_T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
-
-_USER_SCOPE = 7  # torch's number for annotations in a profile
+_worker_init_fn_t = Callable[[int], None]  # torch's names of the types of DataLoader's functions
+_collate_fn_t = Callable[[list[_T]], Any]
 
 
 class _DatasetKind:
@@ -344,15 +344,8 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self) -> Any:
-        ranges = _dispatch.ranges
-        if ranges is None:
+        with torch.autograd.profiler.record_function(self._profile_name):
             data = self._next_data()
-        else:
-            token = ranges.enter(self._profile_name, _USER_SCOPE, -1, 0, ())
-            try:
-                data = self._next_data()
-            finally:
-                ranges.exit(token)
         self._num_yielded += 1
         expected = self._IterableDataset_len_called
         if (

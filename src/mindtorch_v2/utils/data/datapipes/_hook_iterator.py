@@ -11,9 +11,8 @@ from enum import Enum
 from types import FunctionType
 from typing import Any
 
-from .... import _dispatch
+import mindtorch_v2 as torch
 
-USER_SCOPE = 7  # torch's RecordScope of annotations
 _FEEDBACK = (
     "\nFor feedback regarding this single iterator per IterDataPipe constraint, feel free to comment on this issue: "
     "https://github.com/pytorch/data/issues/45."
@@ -107,22 +106,20 @@ def hook_iterator(cls: type) -> None:
     cls.__iter__ = hook(iterate)  # type: ignore[attr-defined]
 
 
+def _annotated(datapipe: Any) -> Any:
+    """The annotation of an item of a pipe. Its name is computed once, even if the arguments in it change later."""
+    attributes = datapipe.__dict__
+    name = attributes.get("_profile_name")
+    if name is None:
+        name = attributes["_profile_name"] = _generate_iterdatapipe_msg(datapipe, True)
+    return torch.autograd.profiler.record_function(name)
+
+
 def _hooked_next(next_fn: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(next_fn)
     def step(*args: Any, **kwargs: Any) -> Any:
-        ranges = _dispatch.ranges
-        if ranges is None:
+        with _annotated(args[0]):
             item = next_fn(*args, **kwargs)
-        else:
-            attributes = args[0].__dict__
-            name = attributes.get("_profile_name")
-            if name is None:  # computed once, even if the arguments in it change later
-                name = attributes["_profile_name"] = _generate_iterdatapipe_msg(args[0], True)
-            token = ranges.enter(name, USER_SCOPE, -1, 0, ())
-            try:
-                item = next_fn(*args, **kwargs)
-            finally:
-                ranges.exit(token)
         args[0]._number_of_samples_yielded += 1
         return item
 
@@ -140,20 +137,14 @@ def _hooked_generator(iterate: Callable[..., Any]) -> Callable[..., Any]:
             yield from source
             return
         number = _begin(datapipe)
-        source, name = iterate(*args, **kwargs), ""
+        source = iterate(*args, **kwargs)
         try:
             while True:
-                ranges = _dispatch.ranges
-                if ranges is not None:
-                    name = name or _generate_iterdatapipe_msg(datapipe, True)
-                    token = ranges.enter(name, USER_SCOPE, -1, 0, ())
                 try:
-                    item = next(source)
+                    with _annotated(datapipe):
+                        item = next(source)
                 except StopIteration as end:
                     return end.value
-                finally:
-                    if ranges is not None:
-                        ranges.exit(token)
                 datapipe._number_of_samples_yielded += 1
                 yield item
                 _check_iterator_valid(datapipe, number)
@@ -200,7 +191,6 @@ class IteratorDecorator:
     ) -> None:
         self.iterator, self.datapipe, self.iterator_id = iterator, datapipe, iterator_id
         self.self_and_has_next_method = self_and_has_next_method
-        self._name = ""
 
     def __iter__(self) -> IteratorDecorator:
         return self
@@ -213,15 +203,10 @@ class IteratorDecorator:
         return item
 
     def __next__(self) -> Any:
-        ranges = _dispatch.ranges
-        if ranges is None or self.self_and_has_next_method:  # the pipe's own `__next__` records the event
+        if self.self_and_has_next_method:  # the pipe's own `__next__` is annotated
             return self._get_next()
-        self._name = self._name or _generate_iterdatapipe_msg(self.datapipe, True)
-        token = ranges.enter(self._name, USER_SCOPE, -1, 0, ())
-        try:
+        with _annotated(self.datapipe):
             return self._get_next()
-        finally:
-            ranges.exit(token)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.iterator, name)
