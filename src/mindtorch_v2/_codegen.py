@@ -25,7 +25,8 @@ def python_name(name: str) -> str:
 
 
 def camel(name: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+    """The name of an op in the name of its node: `avg_pool2d_backward` is `AvgPool2DBackward`, also in torch."""
+    return "".join(part.title() for part in name.split("_"))
 
 
 class Writer:
@@ -644,16 +645,20 @@ def write_apply(w: Writer, plan: Plan) -> None:
             rule_arguments.append(value)
         w(2, f"return RULE_{plan.uid}({', '.join(rule_arguments)})")
         return
-    parts, count = [], len(plan.differentiable)
+    parts, count = {}, len(plan.differentiable)
     for i, argument in enumerate(plan.differentiable):
         call = f"RULE_{plan.uid}_{argument.name}({', '.join(rule_argument(plan, n) for n in parameters(plan.rules[argument.name]))})"
         if argument in listed:
-            parts.append(f"*{call}")
+            parts[argument.name] = call
         else:
             before_list = not listed or i < plan.differentiable.index(listed[0])
             index = i if before_list else i - count
-            parts.append(f"({call} if e[{index}] is not None else None)")
-    w(2, f"return ({', '.join(parts)},)")
+            parts[argument.name] = f"{call} if e[{index}] is not None else None"
+    # by name, as in torch: the nodes of second derivatives, and so the order in which these are computed, follow from it
+    for name in sorted(parts):
+        w(2, f"g_{name} = {parts[name]}")
+    stars = {argument.name: "*" for argument in listed}
+    w(2, f"return ({', '.join([stars.get(name, '') + 'g_' + name for name in parts])},)")
 
 
 def write_release(w: Writer, node: Any) -> None:

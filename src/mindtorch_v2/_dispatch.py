@@ -457,7 +457,7 @@ _FORMS_LOCK = threading.Lock()
 
 def form_of(tensor: Any) -> int:
     """The number of a tensor's form."""
-    if tensor.is_sparse:  # no strides
+    if tensor._is_sparse_layout:  # no strides
         form: Any = (tuple(tensor.shape), (), tensor.dtype._np.num)
     else:
         array = tensor._array
@@ -470,7 +470,7 @@ def form_of(tensor: Any) -> int:
                 number = len(FORMS)
                 FORMS.append(form)
                 _FORM_NUMBERS[form] = number
-    if not tensor.is_sparse:
+    if not tensor._is_sparse_layout:
         tensor._form = number
     return number
 
@@ -564,7 +564,7 @@ def broadcast_text(shapes: Any) -> str | None:
 def recover(op: Op, error: Exception, arguments: tuple) -> Any:
     """Handle an error in an op's fast path: run the op on sparse or meta tensors, or raise what torch raises."""
     tensors = list(_tensors_in(arguments))
-    if any(t.is_sparse for t in tensors):
+    if any(t._is_sparse_layout for t in tensors):
         from ._sparse_ops import run_sparse
 
         return run_sparse(op, arguments)

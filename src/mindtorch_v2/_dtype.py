@@ -68,11 +68,13 @@ class dtype:
             return self
         if self in FLOAT8:
             raise RuntimeError(f"Unknown Complex ScalarType for {self._abbr}")
+        if self is float16 and HALF_COMPLEX:
+            return complex32
         return complex128 if self is float64 else complex64
 
 
 class layout:
-    """How a tensor's elements are laid out: `torch.strided`, `torch.sparse_coo` or `torch.jagged`."""
+    """How a tensor's elements are laid out: `torch.strided`, `torch.sparse_coo`, `torch.sparse_csr` ..."""
 
     __module__ = "mindtorch_v2"
     __slots__ = ("_name",)
@@ -121,6 +123,7 @@ float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, 2, "Float8_e5m2")
 float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, 2, "Float8_e4m3fnuz")
 float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, 2, "Float8_e5m2fnuz")
 float8_e8m0fnu = dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, 2, "Float8_e8m0fnu")
+complex32 = dtype("complex32", getattr(ml_dtypes, "complex32", None), 3, "ComplexHalf", 4)
 complex64 = dtype("complex64", np.complex64, 3, "ComplexFloat")
 complex128 = dtype("complex128", np.complex128, 3, "ComplexDouble")
 
@@ -143,9 +146,11 @@ ALL = (
 )
 # Stored and converted; torch computes nothing in them but copies, comparisons and abs
 FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz, float8_e8m0fnu)
+# Empty with a version of ml_dtypes that does not have it
+HALF_COMPLEX = (complex32,) if hasattr(ml_dtypes, "complex32") else ()
 # dtypes of which this library has no tensors: programs compare with them and list them
 WITHOUT_TENSORS = (
-    dtype("complex32", None, 3, "ComplexHalf", 4),
+    *(() if HALF_COMPLEX else (complex32,)),
     dtype("float4_e2m1fn_x2", None, 2, "Float4_e2m1fn_x2", 1),
     dtype("qint8", None, 4, "QInt8", 1),
     dtype("quint8", None, 4, "QUInt8", 1),
@@ -163,8 +168,8 @@ WITHOUT_TENSORS = (
     ),
 )
 NAMES = {
-    **{d._name: d for d in (*ALL, *FLOAT8, *WITHOUT_TENSORS)},
-    "chalf": WITHOUT_TENSORS[0],
+    **{d._name: d for d in (*ALL, *FLOAT8, complex32, *WITHOUT_TENSORS)},
+    "chalf": complex32,
     "half": float16,
     "float": float32,
     "double": float64,
@@ -174,15 +179,18 @@ NAMES = {
     "cfloat": complex64,
     "cdouble": complex128,
 }
-BY_NUM: dict[int, dtype] = {d._np.num: d for d in (*ALL, *FLOAT8)}
+BY_NUM: dict[int, dtype] = {d._np.num: d for d in (*ALL, *FLOAT8, *HALF_COMPLEX)}
 BY_NUM[np.dtype(np.longlong).num] = int64
 BY_NUM[np.dtype(np.ulonglong).num] = uint64
-_REAL = {complex64: float32, complex128: float64}
+_REAL = {complex32: float16, complex64: float32, complex128: float64}
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 jagged = layout("jagged")
 sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
 contiguous_format = memory_format("contiguous_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
@@ -193,7 +201,14 @@ NP_BFLOAT16, NP_FLOAT16 = bfloat16._np, float16._np
 LOW_FLOATS = (NP_FLOAT16, NP_BFLOAT16)
 NP_FLOAT8 = tuple(d._np for d in FLOAT8)
 # torch's names of types whose elements NumPy itself does not have
-NOT_IN_NUMPY = {d._np: d._abbr for d in (bfloat16, *FLOAT8)}
+NOT_IN_NUMPY = {d._np: d._abbr for d in (bfloat16, *FLOAT8, *HALF_COMPLEX)}
+
+
+def in_numpy(np_dtype: np.dtype) -> np.dtype:
+    """A NumPy dtype that holds all numbers of a dtype of NOT_IN_NUMPY."""
+    return complex64._np if BY_NUM[np_dtype.num].is_complex else NP_FLOAT32
+
+
 # NumPy type numbers of bool and the integers: those that a floating function turns into the default dtype
 INTEGRAL_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank < 2)
 FLOAT_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank == 2)
@@ -288,16 +303,14 @@ def _promote(a: dtype, b: dtype) -> dtype:
         )
     if a._rank != b._rank:
         low, high = (a, b) if a._rank < b._rank else (b, a)
-        if high is complex64 and low is float64:
-            return complex128
+        if high._rank == 3 and low._rank == 2:
+            return _promote(low, high.to_real()).to_complex()
         return high
     if a._rank == 1:
         return _promote_integers(a, b)
-    if a._rank == 2:
-        if a.itemsize == b.itemsize:  # float16 with bfloat16
-            return float32
-        return a if a.itemsize > b.itemsize else b
-    return complex128
+    if a._rank == 2 and a.itemsize == b.itemsize:  # float16 with bfloat16
+        return float32
+    return a if a.itemsize > b.itemsize else b
 
 
 _PROMOTED: dict[tuple[dtype, dtype], dtype] = {}
@@ -319,7 +332,7 @@ def number_dtype(value: Any) -> dtype:
         return int64
     if isinstance(value, (float, np.floating)):
         return Default.dtype
-    return complex128 if Default.dtype is float64 else complex64
+    return Default.dtype.to_complex()
 
 
 def result_dtype(operands: Any) -> dtype:

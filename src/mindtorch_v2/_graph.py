@@ -207,17 +207,19 @@ class Packed:
 class SavedResult:
     """An output saved by its own node: an alias without history, so that no reference cycle keeps it alive."""
 
-    __slots__ = ("alias", "version", "number", "written")
+    __slots__ = ("alias", "version", "number", "written", "part")
 
     def __init__(self, alias: Any, version: int, number: int) -> None:
         self.alias, self.version, self.number = alias, version, number
         self.written: Any = None  # for a write through a view: a weak reference to the base's CopySlices
+        self.part: Any = None  # and one to the node of the view since then
 
     def history(self, node: Node) -> tuple:
         """Where the gradient of this output goes."""
         if self.written is None:
             return node, self.number
-        return self.written().through_view(), 0
+        part = None if self.part is None else self.part()
+        return (self.written().through_view() if part is None else part), 0
 
 
 class SavedTensor:
@@ -527,7 +529,7 @@ class AccumulateGrad(Node):
 
     def _input_metadata_of(self, number: int) -> tuple:
         variable = self.variable
-        if variable._array_missing or variable.is_sparse:
+        if variable._array_missing or variable._is_sparse_layout:
             return tuple(variable.shape), variable.dtype._np
         return variable._array.shape, variable._array.dtype
 

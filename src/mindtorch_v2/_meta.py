@@ -67,7 +67,7 @@ def is_meta(tensor: Any) -> bool:
 def meta_tensor(shape: Any, np_dtype: np.dtype, strides: tuple | None = None) -> Any:
     """A meta tensor of a shape and dtype."""
     tensor = _dispatch.new_tensor(_dispatch.Tensor)
-    tensor._array_missing, tensor._meta = True, MetaArray(shape, np_dtype, strides)
+    tensor._array_missing, tensor._array_description = True, MetaArray(shape, np_dtype, strides)
     return tensor
 
 
@@ -83,7 +83,9 @@ def to_meta(tensor: Any) -> Any:
 def _stand_in(value: Any) -> Any:
     if isinstance(value, _dispatch.Tensor) and value._array_missing:
         stand_in = _dispatch.new_tensor(_dispatch.Tensor)
-        stand_in._array = np.broadcast_to(np.zeros((), value._meta.dtype), value._meta.shape)
+        stand_in._array = np.broadcast_to(
+            np.zeros((), value._array_description.dtype), value._array_description.shape
+        )
         return stand_in
     if isinstance(value, (list, tuple)) and any(isinstance(v, _dispatch.Tensor) for v in value):
         return type(value)(_stand_in(v) for v in value)

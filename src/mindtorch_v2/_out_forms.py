@@ -38,7 +38,7 @@ def out_form(op: Op, count: int) -> Op:
 
 def _write(target: Any, value: Any) -> None:
     if target._array_missing:
-        target._meta = value._meta
+        target._array_description = value._array_description
         return
     array = value._array
     if not target._array.size and target._array.shape != array.shape:

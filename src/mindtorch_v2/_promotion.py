@@ -36,9 +36,11 @@ def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
                 else value
             )
         a = a.astype(_dtype.BY_NUM[a.dtype.num].to_complex()._np)
-        return a, value
+        rank = 3
     if rank == 3:
-        return a, value
+        return a, a.dtype.type(
+            value
+        ) if a.dtype.kind == "W" else value  # W: a Python number would lift complex32
     other = _dtype.number_dtype(value)
     if other._rank > rank:
         return a.astype(other._np), value

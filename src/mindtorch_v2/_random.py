@@ -3,6 +3,7 @@ and its byte layout are here; distributions are in `_sampling` (arrays) and `_op
 
 from __future__ import annotations
 
+import functools
 import os
 import struct
 from typing import Any
@@ -11,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mindtorch_v2 as torch
+from mindtorch_prof.core import compiled
 
 from . import _device, _dispatch
+
+_fused: Any = compiled("mindtorch_v2._ops._fused")
 
 __all__ = ["Generator", "default_generator"]
 
@@ -26,6 +30,29 @@ _TAIL = struct.Struct("<dddi4xfB3x")
 _N_WORDS = 624
 _WORDS_END = _HEAD.size + 8 * _N_WORDS
 STATE_NBYTES = _WORDS_END + _TAIL.size
+
+
+class _CompiledEngine:
+    """MT19937 by the compiled core: what is used of NumPy's class of that name."""
+
+    __slots__ = ("random_raw", "words")
+    lock = None  # draws keep the interpreter's lock
+
+    def __init__(self) -> None:
+        self.words = np.zeros(_N_WORDS + 1, np.uint32)
+        self.random_raw = functools.partial(_fused.draws, self.words)
+
+    def _legacy_seeding(self, seed: int) -> None:
+        _fused.seed_engine(self.words, seed)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {"state": {"key": self.words[:_N_WORDS].copy(), "pos": int(self.words[_N_WORDS])}}
+
+    @state.setter
+    def state(self, value: dict[str, Any]) -> None:
+        self.words[:_N_WORDS] = value["state"]["key"]
+        self.words[_N_WORDS] = value["state"]["pos"]
 
 
 class Generator:
@@ -42,10 +69,11 @@ class Generator:
         "_untouched",
         "raw",
         "waiting_normal",
+        "words",
     )
 
     # raw(n): the next n 32-bit draws, as uint64. It and _bits are created at first use: importing
-    # numpy.random takes 10 ms.
+    # numpy.random takes 10 ms. words: the state of a compiled engine, else None.
     # waiting_normal: the second standard normal of a pair of which the first was returned, else None.
     # _untouched: torch's own `next` field after seeding or set_state, and the first two words it holds for:
     # they change with the first draw, so drawing needs no bookkeeping.
@@ -62,11 +90,12 @@ class Generator:
         self._set_seed(_DEFAULT_SEED)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("_bits", "raw"):
+        if name not in ("_bits", "raw", "words"):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        bits = np.random.MT19937(0)
+        bits: Any = np.random.MT19937(0) if _fused is None else _CompiledEngine()
         bits._legacy_seeding(self._seed & 0xFFFFFFFF)
         self._bits, self.raw, self._made = bits, bits.random_raw, True
+        self.words = None if _fused is None else bits.words
         return getattr(self, name)
 
     def _set_seed(self, seed: int) -> None:

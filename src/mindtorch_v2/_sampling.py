@@ -18,8 +18,8 @@ from mindtorch_prof.core import compiled
 
 from ._random import Generator
 
-_fused = compiled("mindtorch_v2._ops._fused")
-_fused_units: Any = (lambda draws: None) if _fused is None else _fused.units
+_fused: Any = compiled("mindtorch_v2._ops._fused")
+_fused_fma: Any = (lambda *_: None) if _fused is None else _fused.fma
 _fused_normals: Any = (lambda *_: None) if _fused is None else _fused.normals
 
 Array = NDArray[Any]
@@ -43,6 +43,8 @@ def draws64(gen: Generator, n: int) -> NDArray[np.uint64]:
 
 def unit53(gen: Generator, n: int) -> NDArray[np.float64]:
     """n float64 in [0, 1): the low 53 bits of a 64-bit draw."""
+    if gen.words is not None:
+        return _fused.double_units(gen.words, n)
     raw = gen.raw(2 * n)
     bits = raw[0::2] & np.uint64(0x1FFFFF)
     bits <<= np.uint64(32)
@@ -60,11 +62,9 @@ def _low24(gen: Generator, n: int) -> NDArray[np.int32]:
 
 def unit24(gen: Generator, n: int) -> NDArray[np.float32]:
     """n float32 in [0, 1): the low 24 bits of a 32-bit draw."""
-    draws = gen.raw(n)
-    fused = _fused_units(draws)
-    if fused is not None:
-        return fused
-    out = (draws.astype(np.int32) & 0xFFFFFF).astype(np.float32)
+    if gen.words is not None:
+        return _fused.units(gen.words, n)
+    out = (gen.raw(n).astype(np.int32) & 0xFFFFFF).astype(np.float32)
     out *= np.float32(2.0**-24)
     return out
 
@@ -105,6 +105,9 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
 
 def fma64(a: Array, b: float, c: float) -> NDArray[np.float64]:
     """a * b + c in float64 with one rounding (Boldo and Melquiond: low parts are added rounding to odd)."""
+    fused = _fused_fma(a, float(b), float(c))
+    if fused is not None:
+        return fused
     product = a * b
     split = a * 134217729.0
     a_high = split - (split - a)

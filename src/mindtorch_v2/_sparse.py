@@ -37,6 +37,7 @@ class SparseTensor(Tensor):
     __module__ = "mindtorch_v2"
     __slots__ = ("_places", "_elements", "_extent", "_coalesced", "_part_storages")
     is_sparse = True
+    _is_sparse_layout = True
     _places: np.ndarray  # int64, (sparse dims, number of elements)
     _elements: np.ndarray  # (number of elements, *dense dims)
     _extent: tuple

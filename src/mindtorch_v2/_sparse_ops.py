@@ -40,6 +40,7 @@ from ._sparse import (
 )
 
 _functions = _dispatch.FUNCTIONS
+Tensor = _dispatch.Tensor
 
 # ---------------------------------------------------------------------------------------------------- products
 
@@ -299,6 +300,10 @@ KERNELS: dict[str, Any] = {
 
 def run_sparse(op: Any, arguments: tuple) -> Any:
     """Run an op on sparse tensors; torch's error if it has no sparse kernel."""
+    if any(isinstance(a, Tensor) and a._is_sparse_layout and not a.is_sparse for a in arguments):
+        from ._sparse_compressed import run_compressed
+
+        return run_compressed(op, arguments)
     kernel = KERNELS.get(op.full_name)
     if kernel is None:
         raise NotImplementedError(

@@ -82,6 +82,9 @@ class UntypedStorage:
             self._flat = flat
         return flat
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def nbytes(self) -> int:
         """Bytes of the memory."""
         return self._bytes().nbytes

@@ -58,10 +58,11 @@ class Tensor:
     _retain_handle: Any
     _spoiled: str | None
     _array_missing: bool
-    _meta: Any
+    _array_description: Any
     _shown_device: _device.device | None
     _func_level: int
     is_sparse = False
+    _is_sparse_layout = False  # of any sparse layout: it has no array
     is_quantized = False
     is_mkldnn = False
     is_nested = False
@@ -133,12 +134,12 @@ class Tensor:
         """A tensor of class `cls` on the same memory as `data`, without history."""
         tensor = _new(cls)
         if data._array_missing:
-            tensor._array_missing, tensor._meta = True, data._meta
+            tensor._array_missing, tensor._array_description = True, data._array_description
         else:
             tensor._array = data._array
             tensor._storage = _alias_for(tensor, data)
         if require_grad:
-            kind = BY_NUM[(tensor._meta if tensor._array_missing else tensor._array).dtype.num]
+            kind = BY_NUM[(tensor._array_description if tensor._array_missing else tensor._array).dtype.num]
             if not (kind.is_floating_point or kind.is_complex):
                 raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
             tensor._rg = True
@@ -167,11 +168,11 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        return Size(self._meta.shape if self._array_missing else self._array.shape)
+        return Size(self._array_description.shape if self._array_missing else self._array.shape)
 
     @property
     def dtype(self) -> _dtype.dtype:
-        return BY_NUM[(self._meta if self._array_missing else self._array).dtype.num]
+        return BY_NUM[(self._array_description if self._array_missing else self._array).dtype.num]
 
     @property
     def device(self) -> _device.device:
@@ -186,11 +187,11 @@ class Tensor:
 
     @property
     def ndim(self) -> int:
-        return (self._meta if self._array_missing else self._array).ndim
+        return (self._array_description if self._array_missing else self._array).ndim
 
     @property
     def itemsize(self) -> int:
-        return (self._meta if self._array_missing else self._array).itemsize
+        return (self._array_description if self._array_missing else self._array).itemsize
 
     @property
     def nbytes(self) -> int:
@@ -220,7 +221,7 @@ class Tensor:
 
     def numel(self) -> int:
         """How many elements."""
-        return math.prod(self._meta.shape) if self._array_missing else self._array.size
+        return math.prod(self._array_description.shape) if self._array_missing else self._array.size
 
     nelement = numel
 
@@ -245,7 +246,7 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps in memory, in elements, along each dimension."""
-        array = self._meta if self._array_missing else self._array
+        array = self._array_description if self._array_missing else self._array
         item = array.itemsize
         shape = array.shape
         if array.size == 0 or 1 in shape:
@@ -283,7 +284,9 @@ class Tensor:
         if self._array_missing:
             from .storage import _MetaStorage
 
-            return _MetaStorage._sized(math.prod(self._meta.shape) * self._meta.itemsize)
+            return _MetaStorage._sized(
+                math.prod(self._array_description.shape) * self._array_description.itemsize
+            )
         storage = storage_of(self)
         note_holder(self, self)
         return storage
@@ -308,7 +311,7 @@ class Tensor:
 
     def is_contiguous(self, memory_format: Any = _dtype.contiguous_format) -> bool:
         """Whether elements are stored in the order of the dimensions."""
-        array = self._meta if self._array_missing else self._array
+        array = self._array_description if self._array_missing else self._array
         if memory_format is _dtype.contiguous_format or memory_format is _dtype.preserve_format:
             return bool(array.flags.c_contiguous)
         order = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}.get(array.ndim)
@@ -524,7 +527,7 @@ class Tensor:
             return data_attribute(self)
         detached = _new(type(self) if not isinstance(self, Tensor) else Tensor)
         if self._array_missing:
-            detached._array_missing, detached._meta = True, self._meta
+            detached._array_missing, detached._array_description = True, self._array_description
             return detached
         detached._array = self._array
         detached._storage = _alias_for(detached, self)
@@ -545,7 +548,7 @@ class Tensor:
         if self._tensor_id > 0:
             self._tensor_id = -self._tensor_id
         if value._array_missing:
-            self._array_missing, self._meta = True, value._meta
+            self._array_missing, self._array_description = True, value._array_description
             if hasattr(self, "_array"):
                 del self._array
             self._storage = None
@@ -554,7 +557,7 @@ class Tensor:
         version = version_of(self)
         self._storage = _alias_for(self, value)
         self._storage._version = version
-        self._array_missing, self._meta = False, None
+        self._array_missing, self._array_description = False, None
 
     # ------------------------------------------------------------------------------------------------ to Python and NumPy
 
@@ -568,7 +571,7 @@ class Tensor:
             raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
         array = _resolved(self)._array
         if array.dtype in _dtype.NOT_IN_NUMPY:
-            array = array.astype(np.float32)
+            array = array.astype(_dtype.in_numpy(array.dtype))
         return array.tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -608,7 +611,7 @@ class Tensor:
         return tensor
 
     def __len__(self) -> int:
-        shape = (self._meta if self._array_missing else self._array).shape
+        shape = (self._array_description if self._array_missing else self._array).shape
         if not shape:
             raise TypeError("len() of a 0-d tensor")
         return shape[0]
@@ -684,7 +687,7 @@ class Tensor:
         clone = _new(type(self))
         memo[id(self)] = clone
         if self._array_missing:
-            clone._array_missing, clone._meta = True, self._meta
+            clone._array_missing, clone._array_description = True, self._array_description
         else:
             storage = storage_of(self)
             twin = memo.get(id(storage))

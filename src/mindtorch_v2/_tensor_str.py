@@ -1,4 +1,4 @@
-"""Printing: a tensor in, the text torch prints for it out. Works on the tensor's NumPy array; runs no op, except while recording.
+"""Printing: a tensor in, the text torch prints for it out. Works on the tensor's NumPy array; runs no op.
 
 The elements that will be shown are turned into text once, all at the same width (`_Cells`); `_layout` puts
 brackets, commas and line breaks around them; `_with_suffixes` adds what stands after the elements.
@@ -121,7 +121,7 @@ def _cells(array: np.ndarray) -> _Cells:
     flat = array.reshape(-1)
     if flat.dtype.kind in "biu":
         return _whole_cells(flat)
-    if flat.dtype.kind == "c":
+    if flat.dtype.kind in "cW":  # W: complex32
         return _complex_cells(flat.astype(np.complex128))
     return _float_cells(flat.astype(np.float64))
 
@@ -205,14 +205,21 @@ def _sparse_part(name: str, array: np.ndarray, indent: int) -> str:
 
 def _sparse_str(tensor: Any, begin: str) -> str:
     indent = len(begin)
-    indices, values = tensor._places, tensor._elements
-    parts = [_sparse_part("indices", indices, indent), _sparse_part("values", values, indent)]
-    suffixes = [_size_suffix(tensor.shape), f"nnz={values.shape[0]}"]
+    values = tensor._elements
+    if tensor.is_sparse:
+        named = {"indices": tensor._places}
+    else:
+        named = {tensor._kind.pointers: tensor._pointers, tensor._kind.indices: tensor._inner}
+    parts = [_sparse_part(name, array, indent) for name, array in (*named.items(), ("values", values))]
+    suffixes = [
+        _size_suffix(tensor.shape),
+        f"nnz={len(values) if tensor.is_sparse else tensor._inner.shape[-1]}",
+    ]
     if not _is_default_dtype(tensor.dtype):
         suffixes.append(f"dtype={tensor.dtype}")
-    suffixes.append("layout=torch.sparse_coo")
+    suffixes.append(f"layout={tensor.layout}")
     text = begin + (",\n" + " " * indent).join(parts)
-    return _with_suffixes(text, suffixes + _grad_suffixes(tensor), indent, own_line=True)
+    return _with_suffixes(text, suffixes + _grad_suffixes(tensor), indent, own_line=tensor.is_sparse)
 
 
 def _dense_str(tensor: Any, begin: str, contents: str | None) -> str:
@@ -242,7 +249,7 @@ def _class_prefix(tensor: Any) -> tuple[str, str]:
     from ._tensor import Tensor
 
     cls = type(tensor)
-    if cls is Tensor or cls.is_sparse:  # first, and without nn: a tensor prints before nn is imported
+    if cls is Tensor or cls._is_sparse_layout:  # first, and without nn: a tensor prints before nn is imported
         return "tensor(", ""
     from .nn.parameter import Parameter
 
@@ -271,6 +278,6 @@ def _tensor_str(self: Any, indent: int) -> str:
 def _str(self: Any, *, tensor_contents: str | None = None) -> str:
     """The text of `repr(tensor)`; `tensor_contents` stands in for the elements."""
     begin, end = _class_prefix(self)
-    if self.is_sparse and tensor_contents is None:
+    if self._is_sparse_layout and tensor_contents is None:
         return _sparse_str(self, begin) + end
     return _dense_str(self, begin, tensor_contents) + end

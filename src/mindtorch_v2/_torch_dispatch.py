@@ -167,6 +167,9 @@ def dispatch_op(op: Any, original: Any, arguments: tuple) -> Any:
         process_state.has_dispatch_classes and _overriding_classes(arguments)
     ):
         return original(*arguments)
+    replacement = _REPLACEMENTS.get(op.name)
+    if replacement is not None:
+        return replacement(*arguments)
     if op.body == "composite":
         single = op.name in _DISPATCHED_COMPOSITES or op.name.startswith("_foreach_")
         if not single or (op.name != "detach" and _needs_grad(arguments) and not op.name.startswith("new_")):
@@ -176,9 +179,6 @@ def dispatch_op(op: Any, original: Any, arguments: tuple) -> Any:
         return call_handlers(op, arguments)
     if op.body == "tensors" and op.full_name in _DECOMPOSED:
         return op.kernel(*arguments)
-    replacement = _REPLACEMENTS.get(op.name)
-    if replacement is not None:
-        return replacement(*arguments)
     wrapper = _AUTOGRAD_WRAPPERS.get(op.uid)
     if wrapper is None:
         wrapper = _AUTOGRAD_WRAPPERS[op.uid] = _build_autograd_wrapper(op)
@@ -650,8 +650,8 @@ def make_wrapper_subclass(
     byte_strides = None if strides is None else tuple(int(s) * dtype.itemsize for s in strides)
     tensor = _dispatch.new_tensor(cls)
     tensor._array_missing = True
-    tensor._array = tensor._meta = MetaArray(tuple(size), dtype._np, byte_strides)
-    tensor._storage = _MetaStorage._sized(tensor._meta.size * dtype.itemsize)
+    tensor._array = tensor._array_description = MetaArray(tuple(size), dtype._np, byte_strides)
+    tensor._storage = _MetaStorage._sized(tensor._array_description.size * dtype.itemsize)
     tensor._shown_device = _device.CPU if device is None else _device.device(device)
     if requires_grad:
         tensor._rg = True

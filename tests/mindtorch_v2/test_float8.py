@@ -98,3 +98,8 @@ def test_dtypes_without_tensors_say_so_when_they_are_used(name: str) -> None:
     assert pickle.loads(pickle.dumps(dtype)) is dtype
     with pytest.raises(NotImplementedError, match=f"torch.{name}: this library has the name of this dtype"):
         torch.zeros(2, dtype=dtype)
+
+
+def test_clearing_a_tensor_of_exponents_clears_its_bits() -> None:
+    exponents = torch.ones(2, dtype=torch.float8_e8m0fnu)
+    assert exponents.zero_().view(torch.uint8).tolist() == [0, 0]

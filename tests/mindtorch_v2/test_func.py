@@ -5,7 +5,36 @@ from __future__ import annotations
 import pytest
 import recorded_cases
 
+import mindtorch_v2 as torch
+
 
 @pytest.mark.parametrize(("module", "case"), recorded_cases.recorded("func_cases"))
 def test_a_case_shows_what_torch_showed(module: str, case: str) -> None:
     recorded_cases.check(module, case)
+
+
+def test_vmap_maps_over_containers_that_have_a_batch_of_their_own() -> None:
+    class Pair:
+        """Two tensors with a common batch; functorch asks such classes for the dimension by this method."""
+
+        def __init__(self, first: torch.Tensor, second: torch.Tensor) -> None:
+            self.first, self.second = first, second
+
+        def _add_batch_dim(self, *, in_dim: int, vmap_level: int) -> None:
+            raise AssertionError("examples are taken one by one")
+
+        def dim(self) -> int:
+            return self.first.dim()
+
+        def size(self, dim: int) -> int:
+            return self.first.size(dim)
+
+        def unbind(self, dim: int) -> list[Pair]:
+            return [Pair(*parts) for parts in zip(self.first.unbind(dim), self.second.unbind(dim))]
+
+    pair = Pair(torch.arange(3.0), torch.ones(3))
+    assert torch.vmap(lambda p, x: p.first + p.second * x)(pair, torch.tensor([1.0, 2.0, 3.0])).tolist() == [
+        1.0,
+        3.0,
+        5.0,
+    ]

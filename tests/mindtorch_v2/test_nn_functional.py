@@ -40,3 +40,21 @@ def test_a_chunked_linear_cross_entropy_refuses_a_second_backward() -> None:
     loss.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="chunked backward called twice"):
         loss.backward()
+
+
+def test_a_maximum_is_never_in_the_padding():
+    image = torch.full((1, 1, 4, 4), -float("inf"))
+    places = torch.nn.functional.max_pool2d(image, 3, 2, 1, return_indices=True)[1]
+    assert places.tolist() == [[[[0, 1], [4, 5]]]]
+
+
+def test_a_pool_names_the_last_of_several_nan():
+    image = torch.tensor([[[[float("nan"), 1.0], [float("nan"), 2.0]]]])
+    assert torch.nn.functional.max_pool2d(image, 2, return_indices=True)[1].item() == 2
+    assert torch.nn.functional.adaptive_max_pool2d(image, 1, return_indices=True)[1].item() == 2
+
+
+def test_an_average_of_negative_zeros_is_zero():
+    image = -torch.zeros(1, 1, 2, 2)
+    assert not torch.signbit(torch.nn.functional.avg_pool2d(image, 1)).any()
+    assert not torch.signbit(torch.nn.functional.adaptive_avg_pool2d(image, 2)).any()

@@ -62,7 +62,7 @@ def torch_index(index: tuple) -> tuple:
     return tuple(torch.from_numpy(p) if isinstance(p, np.ndarray) else p for p in index)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(indices())
 def test_reading_agrees_with_numpy_with_and_without_gradients(index: tuple) -> None:
     array = np.arange(60.0).reshape(SHAPE)
@@ -77,7 +77,7 @@ def test_reading_agrees_with_numpy_with_and_without_gradients(index: tuple) -> N
     np.testing.assert_array_equal(leaf.grad.numpy(), counts)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(indices(), st.booleans())
 def test_writing_agrees_with_numpy(index: tuple, tensors: bool) -> None:
     array = np.arange(60.0).reshape(SHAPE)
@@ -92,7 +92,7 @@ def test_writing_agrees_with_numpy(index: tuple, tensors: bool) -> None:
     np.testing.assert_array_equal(tensor.numpy(), array)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2), st.data())
 def test_gather_and_scatter_agree_with_numpy_along_any_dimension(dim: int, data: Any) -> None:
     shape = [data.draw(st.integers(1, n)) for n in SHAPE]
@@ -112,7 +112,7 @@ def test_gather_and_scatter_agree_with_numpy_along_any_dimension(dim: int, data:
     assert float(added.sum()) == pytest.approx(float(found.sum()))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 400), st.integers(1, 30), st.integers(1, 80))
 def test_index_add_sums_rows_however_many_repeat(rows: int, places: int, width: int) -> None:
     random = np.random.RandomState(rows)

@@ -20,7 +20,7 @@ def test_joining_gives_what_torch_gives(setup: str, line: str, fact: Any) -> Non
     assert expression_rows.run(torch, setup, line) == fact
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.integers(0, 2),
     st.lists(st.integers(0, 3), min_size=1, max_size=4),
@@ -46,7 +46,7 @@ def test_cat_agrees_with_numpy_and_promotes(dim: int, lengths: list[int], kinds:
     assert found.is_contiguous()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(-4, 3), st.integers(1, 3))
 def test_stack_puts_a_new_dimension_anywhere_and_unbind_takes_it_out_again(dim: int, count: int) -> None:
     arrays = [np.random.RandomState(i).rand(2, 3, 4) for i in range(count)]

@@ -37,7 +37,7 @@ def test_first_and_second_derivatives_are_what_differences_give(function: Any, s
     numeric_gradients.check(function, *shapes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=4), st.sampled_from(["reflect", "edge", "wrap"]))
 def test_padding_agrees_with_numpy(pads: list[int], mode: str) -> None:
     x = np.arange(2 * 4 * 5.0).reshape(1, 2, 4, 5)
@@ -47,7 +47,7 @@ def test_padding_agrees_with_numpy(pads: list[int], mode: str) -> None:
     np.testing.assert_array_equal(F.pad(torch.from_numpy(x), pads, mode=name).numpy(), wanted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.integers(-2, 3), min_size=4, max_size=4), st.sampled_from(["reflect", "replicate"]))
 def test_padding_that_cuts_off_is_a_cut_of_the_padding_that_does_not(pads: list[int], mode: str) -> None:
     x = torch.arange(40.0).reshape(1, 2, 4, 5)

@@ -78,3 +78,21 @@ def test_transposed_convolutions_with_much_output_padding_have_second_derivative
 def test_complex_logcumsumexp_has_a_gradient_and_stays_on_its_branch() -> None:
     x = torch.tensor([1 + 2j, -1 + 3j, 0.5 - 3j], dtype=torch.complex128).requires_grad_()
     assert torch.autograd.gradcheck(lambda x: torch.logcumsumexp(x, 0), (x,))
+
+
+def test_a_fill_value_that_does_not_fit_is_refused() -> None:
+    mask = torch.tensor([True, False])
+    for value in (1e30, float("nan")):
+        with pytest.raises(RuntimeError, match="cannot be converted to type int64_t without overflow"):
+            torch.ones(2, dtype=torch.int64).masked_fill(mask, torch.tensor(value))
+
+
+def test_labels_without_classes_are_refused() -> None:
+    with pytest.raises(RuntimeError, match=r"optional 0-dim batch size, but got: \[0\]"):
+        torch.nn.functional.multilabel_margin_loss(torch.ones(0), torch.ones(0))
+
+
+def test_a_packet_finds_the_overload_that_has_an_argument() -> None:
+    image = torch.ones(1, 1, 4, 4)
+    resized = torch.ops.aten._upsample_bilinear2d_aa(image, (2, 2), False, scales_h=None, scales_w=None)
+    assert resized.shape == (1, 1, 2, 2)

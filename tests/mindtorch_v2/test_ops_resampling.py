@@ -39,7 +39,7 @@ def test_first_and_second_derivatives_are_what_differences_give(function: Any, s
     numeric_gradients.check(function, *shapes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 90), st.integers(1, 90), st.sampled_from(["nearest", "linear"]))
 def test_a_resize_and_its_gradient_are_transposed_maps(n: int, out: int, mode: str) -> None:
     random = np.random.RandomState(n * 100 + out)

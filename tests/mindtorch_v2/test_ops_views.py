@@ -102,7 +102,7 @@ def torch_step(tensor: Any, step: tuple) -> Any:
     return getattr(tensor, kind)(*rest)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(view_steps())
 def test_a_chain_of_views_shows_what_numpy_shows_and_shares_its_memory(chain: tuple) -> None:
     shape, steps = chain
@@ -117,7 +117,7 @@ def test_a_chain_of_views_shows_what_numpy_shows_and_shares_its_memory(chain: tu
     assert tensor.untyped_storage().data_ptr() == base.untyped_storage().data_ptr()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(view_steps())
 def test_the_gradient_of_a_chain_of_views_counts_how_often_each_element_is_seen(chain: tuple) -> None:
     shape, steps = chain
@@ -132,7 +132,7 @@ def test_the_gradient_of_a_chain_of_views_counts_how_often_each_element_is_seen(
     np.testing.assert_array_equal(leaf.grad.numpy(), wanted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(shapes, st.data())
 def test_reshape_keeps_the_order_of_elements_and_copies_only_when_it_must(shape: tuple, data: Any) -> None:
     order = data.draw(st.permutations(range(len(shape))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import fact_files
@@ -11,8 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import _dtype
 
 TABLE: dict[str, Any] = fact_files.read("promotion.json.gz")
+if not _dtype.HALF_COMPLEX:  # an older ml_dtypes: the next type takes its place
+    TABLE = json.loads(json.dumps(TABLE).replace("complex32", "complex64"))
 TENSORS = [form for form in cases.SUMMED if form not in cases.NUMBERS]
 WHOLE = [d for d in cases.DTYPES if d not in ("uint16", "uint32", "uint64")]
 
@@ -50,7 +54,7 @@ forms = st.sampled_from([form for form in cases.FORMS if form in cases.NUMBERS o
 shapes = st.lists(st.integers(0, 3), min_size=1, max_size=3).map(tuple)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     first=forms, second=forms, shape=shapes, name=st.sampled_from(["add", "mul", "maximum", "where", "eq"])
 )
@@ -75,7 +79,7 @@ def test_ops_follow_the_table_whatever_the_shapes(first: str, second: str, shape
     assert str(made.dtype) == f"torch.{expected}"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.sampled_from(WHOLE), st.sampled_from(WHOLE))
 def test_promotion_does_not_mind_the_order_and_keeps_equals(first: str, second: str) -> None:
     a, b = getattr(torch, first), getattr(torch, second)

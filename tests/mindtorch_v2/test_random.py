@@ -133,7 +133,7 @@ def test_ints_of_any_thread_come_from_one_default_generator() -> None:
     assert found == alone
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(2, 90), st.integers(0, 2**32 - 1))
 def test_swaps_worked_out_at_once_are_the_swaps_one_after_another(n: int, seed: int) -> None:
     partners = np.random.default_rng(seed).integers(np.arange(n - 1), n)
@@ -143,7 +143,7 @@ def test_swaps_worked_out_at_once_are_the_swaps_one_after_another(n: int, seed: 
     assert _sampling._swaps(partners, n).tolist() == order
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(2, 90), st.integers(0, 2**32 - 1))
 def test_the_shuffle_of_the_very_large_is_an_inside_out_shuffle(n: int, seed: int) -> None:
     draws = np.random.default_rng(seed).integers(0, 2**64, n, dtype=np.uint64)
@@ -156,7 +156,7 @@ def test_the_shuffle_of_the_very_large_is_an_inside_out_shuffle(n: int, seed: in
 _NUMBER = st.floats(-1e100, 1e100).filter(lambda v: v == 0 or abs(v) > 1e-100)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(_NUMBER, _NUMBER, _NUMBER)
 def test_a_fused_product_and_sum_is_rounded_once(a: float, b: float, c: float) -> None:
     exact = Fraction(a) * Fraction(b) + Fraction(c)
@@ -238,6 +238,8 @@ def test_a_child_can_draw_although_another_thread_drew_when_it_was_forked() -> N
     torch.manual_seed(3)
     expected = float(torch.rand(()))
     torch.manual_seed(3)
+    if torch.default_generator._bits.lock is None:
+        pytest.skip("the compiled engine has no lock: it draws while it holds the interpreter's")
     drawing = threading.Event()
 
     def draw() -> None:

@@ -22,7 +22,7 @@ def test_special_functions_give_what_torch_gives(setup: str, line: str, fact: An
     recorded_rows.check(torch, setup, line, fact)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 7), st.integers(4, 9), st.integers(1, 4), st.integers(0, 999))
 def test_istft_gives_back_what_stft_took(extra: int, n_fft: int, hop: int, seed: int) -> None:
     signal = torch.from_numpy(np.random.RandomState(seed).standard_normal((2, 4 * n_fft + extra)))
@@ -32,7 +32,7 @@ def test_istft_gives_back_what_stft_took(extra: int, n_fft: int, hop: int, seed:
     torch.testing.assert_close(again, signal[:, : again.shape[1]])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.floats(-0.99, 0.99), st.integers(0, 12))
 def test_chebyshev_polynomials_are_cosines_of_multiples(x: float, n: int) -> None:
     made = torch.special.chebyshev_polynomial_t(torch.tensor(x, dtype=torch.float64), n).item()

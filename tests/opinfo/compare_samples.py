@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import argparse
 import collections
+import importlib
+import os
 import pickle
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-import mindtorch_v2 as torch
+# time_samples.py makes the same calls with torch itself
+torch: Any = importlib.import_module(os.environ.get("OPINFO_PACKAGE", "mindtorch_v2"))
 
 # Relative and absolute: several times what torch.testing allows, as sums are added in another order.
 TOLERANCES = {
@@ -152,7 +153,7 @@ def _tensor(name: str, array: Any) -> Any:
 
 
 def _numbers(name: str, array: Any) -> Any:
-    return array.view(ml_dtypes.bfloat16).astype(np.float32) if name == "bfloat16" else array
+    return (array.astype(np.uint16).astype(np.uint32) << 16).view(np.float32) if name == "bfloat16" else array
 
 
 def compare(expected: Any, result: Any, values: bool = True, where: str = "", exact: Any = None) -> None:
@@ -222,7 +223,7 @@ def _compare_tensors(expected: Any, result: Any, values: bool, where: str, exact
         )
 
 
-def _function(op: str, row: dict[str, Any]) -> Any:
+def function_of(op: str, row: dict[str, Any]) -> Any:
     """What is called for a sample; the in-place form of a copy of the first argument."""
     if not row.get("clone"):
         return CALLS.get(op) or _at(row["path"])
@@ -264,7 +265,7 @@ def differences(op: str, row: dict[str, Any]) -> Iterator[tuple[str, str]]:
     try:
         sample = Sample(row)
         torch.manual_seed(0)
-        result = _function(op, row)(*sample.arguments, **sample.options)
+        result = function_of(op, row)(*sample.arguments, **sample.options)
     except Exception as error:
         if "error" not in row:
             yield "forward", form + _raised(error)
@@ -350,39 +351,6 @@ def _compare_gradients(
     return [g for g in gradients if g is not None]
 
 
-def ratio(op: str, row: dict[str, Any]) -> float:
-    """The processor time of a call here, divided by what torch took."""
-    sample, call = Sample(row), _function(op, row)
-    best, count = float("inf"), 1
-    for _ in range(6):
-        begin = time.process_time_ns()
-        for _ in range(count):
-            call(*sample.arguments, **sample.options)
-        best = min(best, (time.process_time_ns() - begin) / 1000 / count)
-        count = max(1, min(200, int(2000 / max(best, 1))))
-    return float(best / row["microseconds"])
-
-
-def print_times(folder: Path, ops: list[str] | None) -> None:
-    """Print how many times as long as torch each op takes, and the median."""
-    ratios = {}
-    for file in sorted(folder.glob("*.pickle")):
-        rows = pickle.loads(file.read_bytes()).get("float32", [])
-        timed = [row for row in rows if "microseconds" in row]
-        if not timed or (ops and file.stem not in ops):
-            continue
-        try:
-            ratios[file.stem] = max(ratio(file.stem, row) for row in timed)
-        except Exception as error:
-            print(f"{file.stem}: {_raised(error)}"[:160])
-    for op, value in sorted(ratios.items(), key=lambda item: -item[1]):
-        if value > 5:
-            print(f"{op:50} {value:7.1f} x")
-    if ratios:
-        slow = sum(value > 5 for value in ratios.values())
-        print(f"{len(ratios)} ops, median {np.median(list(ratios.values())):.2f} x, {slow} above 5 x")
-
-
 def main() -> None:
     """Compare, and print what differs."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -392,13 +360,9 @@ def main() -> None:
         "--dtype", nargs="*", help='such as float64; "errors" for the calls that torch refuses'
     )
     parser.add_argument("--show", type=int, default=1, help="differences to print per op and dtype")
-    parser.add_argument("--time", action="store_true", help="print times beside torch's instead")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    if options.time:
-        print_times(options.folder, options.op)
-        return
     count: collections.Counter[tuple[str, str, bool]] = collections.Counter()
     refused: collections.Counter[bool] = collections.Counter()
     wrong_ops, all_ops = set(), set()

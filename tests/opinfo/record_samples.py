@@ -217,19 +217,6 @@ def record_exact(
     return {f"exact_{name}": row[name] for name in ("result", "gradients") if row.get(name) is not None}
 
 
-def microseconds(call: Callable[..., Any], arguments: tuple[Any, ...], options: dict[str, Any]) -> float:
-    """Processor time of one call: the best of several rounds. `compare_samples.py --time` does the same."""
-    best, count = float("inf"), 1
-    for _ in range(6):
-        begin = time.process_time_ns()
-        for _ in range(count):
-            call(*arguments, **options)
-        spent = (time.process_time_ns() - begin) / 1000
-        best = min(best, spent / count)
-        count = max(1, min(200, int(2000 / max(best, 1))))
-    return best
-
-
 def _with_clone(method: Callable[..., Any]) -> Callable[..., Any]:
     """An in-place form, of a copy of the first argument."""
     return lambda first, *rest, **options: method(
@@ -272,8 +259,6 @@ def record(info: Any, dtype: torch.dtype, limit: int) -> list[dict[str, Any]]:
                     row |= record_exact(call, arguments, options, orders)
             except Unstorable:
                 continue
-            if name == path and dtype is torch.float32 and "result" in row and number < 2:
-                row["microseconds"] = microseconds(call, arguments, options)
             if name == path or "error" not in row:
                 rows.append({**row, "clone": name != path})
     return rows

@@ -19,7 +19,15 @@ def _not_compiled(*_: Any) -> None:
 
 
 def _loop(name: str) -> Callable[..., Any]:
-    return _not_compiled if _fused is None else getattr(_fused, name)
+    if _fused is None:
+        return _not_compiled
+    loop: Callable[..., Any] | None = getattr(_fused, name, None)
+    if loop is None:
+        raise ImportError(
+            f"{_fused.__file__} has no loop {name!r}: it is older than the Python sources; build it again with `pip install .`, "
+            "in a checkout with `python setup.py build_ext --inplace`, or set MINDTORCH_CORE=python"
+        )
+    return loop
 
 
 add_scaled = _loop("add_scaled")
@@ -41,6 +49,8 @@ layer_norm = _loop("layer_norm")
 layer_norm_backward = _loop("layer_norm_backward")
 clamp = _loop("clamp")
 row_sums = _loop("row_sums")
+topk = _loop("topk")
+strided = _loop("strided")
 exp = _loop("exp")
 sigmoid = _loop("sigmoid")
 silu = _loop("silu")
@@ -51,3 +61,13 @@ convolve_weight = _loop("convolve_weight")
 convolve_input = _loop("convolve_input")
 lstm_forward = _loop("lstm_forward")
 lstm_backward = _loop("lstm_backward")
+max_pool = _loop("max_pool")
+adaptive_max_pool = _loop("adaptive_max_pool")
+max_pool_at = _loop("max_pool_at")
+avg_pool = _loop("avg_pool")
+avg_pool_backward = _loop("avg_pool_backward")
+adaptive_avg_pool = _loop("adaptive_avg_pool")
+adaptive_avg_pool_backward = _loop("adaptive_avg_pool_backward")
+scatter_planes = _loop("scatter_planes")
+grid_sample = _loop("grid_sample")
+grid_sample_backward = _loop("grid_sample_backward")

@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _dispatch
+from ._namespace import functions as F
+
+
+def zeros_of(g: Any) -> Any:
+    """The gradient of a backward op by an input whose values it does not depend on; `g` has that input's shape."""
+    return F.zeros(g.shape, dtype=g.dtype)
 
 
 def through(g: Any, expression: Any, *inputs: Any) -> tuple:

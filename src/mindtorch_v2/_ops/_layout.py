@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._dtype import NP_FLOAT8, channels_last, channels_last_3d, contiguous_format, preserve_format
+from . import _core
 from ._warn import warn_once
 
 _CHANNELS_LAST = {
@@ -126,6 +127,8 @@ def _copy_in_strips(out: np.ndarray, array: np.ndarray) -> None:
 def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
     """The values in another dtype, dense, in the same order; complex to real drops the imaginary part."""
     kind = array.dtype.kind
+    if array.dtype.kind == "W" and dtype.kind not in "cW":  # NumPy knows no way from complex32
+        array = array.astype(np.complex64)
     if dtype.itemsize == 1 and dtype in NP_FLOAT8:
         return to_float8(array, dtype)
     if array.flags.c_contiguous and (
@@ -135,6 +138,17 @@ def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
     out = empty_as(array, dtype)
     store(out, array)
     return out
+
+
+def strided(array: np.ndarray, shape: Any, strides: Any) -> np.ndarray:
+    """A view with other strides."""
+    fused = _core.strided(array, tuple(shape), tuple(strides))
+    if fused is not None:
+        return fused
+    if array.dtype.kind != "W":
+        return np.lib.stride_tricks.as_strided(array, shape, strides)
+    words = np.lib.stride_tricks.as_strided(array.view(np.uint32), shape, strides)
+    return words.view(array.dtype)  # NumPy's function does not know complex32
 
 
 _COMPLEX_TO_REAL = "Casting complex values to real discards the imaginary part"
@@ -158,9 +172,11 @@ def store(out: np.ndarray, array: np.ndarray) -> None:
     if target.itemsize == 1 and target in NP_FLOAT8:
         np.copyto(out, to_float8(array, target))
         return
-    if source.kind == "c" and target.kind not in "cb":
+    if source.kind in "cW" and target.kind not in "cbW":  # W: complex32
         warn_once(_COMPLEX_TO_REAL, 5)
-        array = array.real
+        array = array.real if source.kind == "c" else array.astype(np.complex64).real
+    if source.kind == "W" and target.kind == "b":
+        array = array.astype(np.complex64)
     if source.kind in "cf" and (target.kind in "iu" or target.itemsize < source.itemsize):
         with np.errstate(invalid="ignore", over="ignore", under="ignore"):
             np.copyto(out, array, casting="unsafe")
@@ -172,8 +188,8 @@ def to_float8(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The values in an 8-bit floating type, rounded from float32 as torch does: e4m3fn saturates, NaN has all bits set."""
     if array.dtype == dtype:
         return array.copy()
-    if array.dtype.kind == "c":
-        array = array.real
+    if array.dtype.kind in "cW":
+        array = array.astype(np.complex64).real
     with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         values = array.astype(np.float32)
         if dtype == NP_FLOAT8[0]:

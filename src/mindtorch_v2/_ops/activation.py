@@ -16,7 +16,7 @@ from ._children import Child, child, dtype_number, empty, narrow, tensor
 from ._exp import sigmoid
 from ._half_precision import in_float32
 from ._namespace import functions as F
-from .pointwise import add_scalar, mul_scalar, one_minus, sub_scalar
+from .pointwise import add_scalar, mul_scalar, one_minus, one_over, sub_scalar
 
 # ---------------------------------------------------------------------------------------------------- relu and thresholds
 
@@ -25,7 +25,7 @@ from .pointwise import add_scalar, mul_scalar, one_minus, sub_scalar
 def relu(self: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
     fused = _core.clamp(self, 0, None, out)
     return np.maximum(self, 0, out=out) if fused is None else fused
@@ -124,7 +124,7 @@ def hardtanh(self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
     kind = self.dtype
     if kind.kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
-    if kind.kind == "c":
+    if kind.kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
     return np.minimum(np.maximum(self, kind.type(min_val)), kind.type(max_val))
 
@@ -214,15 +214,24 @@ def _prelu_kernel_backward(grad_output: np.ndarray, self: np.ndarray, weight: np
 
 @_prelu_kernel_backward.backward("grad_output", "self", "weight")
 def _(grads: Any, grad_output: Any, self: Any, weight: Any) -> Any:
-    positive = self > 0
-    first = second = third = 0
-    if grads[0] is not None:
-        first = first + F.where(positive, grads[0], weight * grads[0])
-        third = third + F.where(positive, F.zeros((), dtype=self.dtype), grad_output * grads[0])
-    if grads[1] is not None:
-        first = first + F.where(positive, F.zeros((), dtype=self.dtype), self * grads[1])
-        second = second + F.where(positive, F.zeros((), dtype=self.dtype), grad_output * grads[1])
-    return tuple(x if isinstance(x, _dispatch.Tensor) else None for x in (first, second, third))
+    of_input, of_weight = grads
+
+    def where_negative(gradient: Any) -> Any:
+        return F.where(F.ge(self, 0), F.zeros((), dtype=self.dtype), gradient)
+
+    by_gradient = by_self = by_weight = None
+    if of_input is not None and of_weight is not None:
+        negative = of_weight * self + of_input * weight
+        by_gradient = F.where(F.ge(self, 0), of_input, negative)
+    elif of_input is not None:
+        by_gradient = F.where(F.ge(self, 0), of_input, of_input * weight)
+    elif of_weight is not None:
+        by_gradient = where_negative(of_weight * self)
+    if of_weight is not None:
+        by_self = where_negative(of_weight * grad_output)
+    if of_input is not None:
+        by_weight = where_negative(of_input * grad_output)
+    return by_gradient, by_self, by_weight
 
 
 @op("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
@@ -249,17 +258,22 @@ hardshrink_backward.derivative(
 def softshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("softshrink_check", self)
-    kind = BY_NUM[self.dtype.num]
+    if not 0 <= lambd <= 448:  # the largest number of all types; others are looked at
+        _check_lambda(lambd, BY_NUM[self.dtype.num])
+    return _shrunk(self, lambd)
+
+
+def _check_lambda(lambd: Any, kind: Any) -> None:
     if not 0 <= lambd <= finfo(kind).max:
         raise RuntimeError(
             f"lambda must be in range [0, {finfo(kind).max:g}] for input dtype {kind._abbr}, but found {lambd:g}"
         )
 
-    def kernel(x: np.ndarray) -> np.ndarray:
-        edge = x.dtype.type(lambd)
-        return np.where(x > edge, x - edge, np.where(x < -edge, x + edge, x * 0))
 
-    return in_float32(kernel)(self)
+@in_float32
+def _shrunk(x: np.ndarray, lambd: Any) -> np.ndarray:
+    edge = x.dtype.type(lambd)
+    return np.where(x > edge, x - edge, np.where(x < -edge, x + edge, x * 0))
 
 
 softshrink.derivative(self=lambda g, self, lambd: F.softshrink_backward(g, self, lambd))
@@ -279,7 +293,7 @@ softshrink_backward.derivative(
 
 
 def _logistic(x: np.ndarray) -> np.ndarray:
-    return np.reciprocal(np.add(np.exp(np.negative(x)), 1)) if x.dtype.kind == "c" else sigmoid(x)
+    return np.reciprocal(np.add(np.exp(np.negative(x)), 1)) if x.dtype.kind in "cW" else sigmoid(x)
 
 
 _SQRT_HALF, _INV_SQRT_2PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -341,15 +355,23 @@ def _gelu_slope(x: np.ndarray, g: np.ndarray, approximate: str) -> np.ndarray:
 
 def _gelu_double(g: Any, grad_output: Any, self: Any, approximate: str) -> Any:
     if approximate == "tanh":
-        u = _TANH_SCALE * (self + _TANH_CUBIC * self * self * self)
-        du = _TANH_SCALE * (1 + 3 * _TANH_CUBIC * self * self)
-        ddu = _TANH_SCALE * 6 * _TANH_CUBIC * self
-        t = F.tanh(u)
-        s = 1 - t * t
-        return g * grad_output * (s * du + 0.5 * self * (-2 * t * s * du * du + s * ddu))
+        return _gelu_tanh_double(g, grad_output, self)
     square = self * self
     density = mul_scalar(F.exp(mul_scalar(square, -0.5)), _INV_SQRT_2PI)
     return g * grad_output * (mul_scalar(density, 2) - square * density)
+
+
+def _gelu_tanh_double(g: Any, grad_output: Any, self: Any) -> Any:
+    inner = mul_scalar(self + mul_scalar(F.pow(self, 3), _TANH_CUBIC), _TANH_SCALE)
+    tanh, sech = F.tanh(inner), one_over(F.cosh(inner))
+    half = mul_scalar(self, 0.5)
+    slope = one_minus(tanh * tanh)  # of tanh
+    inner_slope = mul_scalar(add_scalar(mul_scalar(self, 3 * _TANH_CUBIC) * self, 1), _TANH_SCALE)
+    of_half = mul_scalar(slope, 0.5) * inner_slope
+    of_tanh = mul_scalar(-tanh * sech, 2) * sech * inner_slope * inner_slope * half
+    inner_curve = mul_scalar(mul_scalar(self, 6 * _TANH_CUBIC), _TANH_SCALE)
+    of_inner = half * slope * inner_curve
+    return (mul_scalar(of_half, 2) + of_tanh + of_inner) * grad_output * g
 
 
 gelu_backward.derivative(
@@ -673,6 +695,12 @@ def glu(self: np.ndarray, dim: int) -> np.ndarray:
     return in_float32(lambda a, b: a * _logistic(b))(first, second)
 
 
+@glu.children
+def _(self: Any, dim: int) -> list[Child]:
+    half = self.shape[dim] // 2
+    return [narrow(self, dim % len(self.shape), start, half) for start in (0, half)]
+
+
 def _halves(self: np.ndarray, dim: int) -> Any:
     if not self.ndim:
         raise RuntimeError("glu does not support 0-dimensional tensors")
@@ -682,28 +710,43 @@ def _halves(self: np.ndarray, dim: int) -> Any:
     return np.split(self, 2, dim)
 
 
-glu.derivative(
-    self=lambda g, self, dim: (
-        F.glu_backward(g, self, dim) if not _dispatch.grad_state.enabled else _glu_open(g, self, dim)
-    )
-)
-
-
-def _glu_open(g: Any, self: Any, dim: int) -> Any:
-    a, b = self.chunk(2, dim)
-    s = F.sigmoid(b)
-    return F.cat([g * s, g * a * s * (1 - s)], dim)
+glu.derivative(self=lambda g, self, dim: F.glu_backward(g, self, dim))
 
 
 @op(
     "aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
     expose="no",
-    nondifferentiable=True,
 )
 def glu_backward(grad_output: np.ndarray, self: np.ndarray, dim: int) -> np.ndarray:
     first, second = _halves(self, dim)
     s = _logistic(second)
     return np.concatenate([grad_output * s, grad_output * first * s * (1 - s)], _dims.one(dim, self.ndim))
+
+
+def _tensor_halves(x: Any, dim: int) -> tuple[Any, Any]:
+    half = x.shape[dim] // 2
+    return F.narrow(x, dim, 0, half), F.narrow(x, dim, half, half)
+
+
+def _glu_gradient_double(g: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    slopes = glu_backward(F.ones(grad_output.shape, dtype=self.dtype), self, dim)
+    first, second = _tensor_halves(g * slopes, dim)
+    return first + second
+
+
+def _glu_double(g: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    values, gates = _tensor_halves(self, dim)
+    logistic = F.sigmoid(gates)
+    rest = one_minus(logistic)
+    slope = logistic * rest
+    of_values, of_gates = _tensor_halves(g, dim)
+    by_values = of_gates * grad_output * slope
+    curve = slope * rest - slope * logistic
+    by_gates = of_values * grad_output * slope + of_gates * grad_output * values * curve
+    return F.cat([by_values, by_gates], dim)
+
+
+glu_backward.derivative(grad_output=_glu_gradient_double, self=_glu_double)
 
 
 @glu_backward.children

@@ -23,7 +23,7 @@ def _comparison(
         return ufunc(self, other, out)
 
     def ordered(self: Any, other: Any, out: Any = None) -> Any:
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise _dispatch.not_implemented(f"{name}_cpu", self)
         return ufunc(self, other, out)
 
@@ -218,7 +218,7 @@ def _floating_only(ufunc: Any) -> Any:
 
 def _real_only(name: str, kernel: Any) -> Any:
     def checked(self: np.ndarray) -> np.ndarray:
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise RuntimeError(f"{name} does not support complex inputs.")
         return kernel(self)
 
@@ -226,7 +226,7 @@ def _real_only(name: str, kernel: Any) -> Any:
 
 
 def _signbit(self: np.ndarray) -> np.ndarray:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise NotImplementedError("signbit is not implemented for complex tensors.")
     return (self < 0) if self.dtype.num in INTEGRAL_NUMS else np.signbit(self)
 
@@ -270,7 +270,7 @@ def isfinite(self: Any) -> Any:
     return F.mul(eq(self, self), below)
 
 
-_test("aten::isreal", lambda self: np.isreal(self))
+_test("aten::isreal", lambda self: np.isreal(self.astype(np.complex64) if self.dtype.kind == "W" else self))
 _test("aten::signbit", _signbit, out=True)
 
 

@@ -14,12 +14,15 @@ from .slicing import select
 
 @view("aten::view_as_real(Tensor(a) self) -> Tensor(a)", expose="function")
 def view_as_real(self: np.ndarray) -> np.ndarray:
-    if self.dtype.kind != "c":
+    if not _dtype.BY_NUM[self.dtype.num].is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     half = np.dtype(f"f{self.itemsize // 2}")
     if self.flags.c_contiguous:
         return self.reshape((*self.shape, 1)).view(half)
-    return np.lib.stride_tricks.as_strided(self.real, (*self.shape, 2), (*self.strides, half.itemsize))
+    if self.dtype.kind == "c":
+        return np.lib.stride_tricks.as_strided(self.real, (*self.shape, 2), (*self.strides, half.itemsize))
+    words = self.view(np.uint32)  # complex32 has no view of its real parts
+    return np.lib.stride_tricks.as_strided(words, (*self.shape, 1), (*self.strides, 4)).view(half)
 
 
 view_as_real.derivative(self=lambda g: F.view_as_complex(F.contiguous(g)))
@@ -33,8 +36,6 @@ def view_as_complex(self: np.ndarray) -> np.ndarray:
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
             f"scalar type: {kind}"
         )
-    if self.itemsize == 2:
-        raise NotImplementedError("view_as_complex: complex numbers of half precision are not available here")
     if self.ndim == 0:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if self.shape[-1] != 2:
@@ -44,7 +45,7 @@ def view_as_complex(self: np.ndarray) -> np.ndarray:
     for step in self.strides[:-1]:
         if step // self.itemsize % 2 and self.size:
             raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
-    return self.view(np.dtype(f"c{self.itemsize * 2}"))[..., 0]
+    return self.view(_dtype.BY_NUM[self.dtype.num].to_complex()._np)[..., 0]
 
 
 view_as_complex.derivative(self=lambda g: view_as_real(F.resolve_conj(g)))

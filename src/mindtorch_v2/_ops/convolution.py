@@ -15,7 +15,7 @@ import numpy as np
 
 from mindtorch_prof.flops import conv2d_flops
 
-from .. import _dispatch
+from .. import _dispatch, _threads
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
 from . import _core, _layout
@@ -447,13 +447,58 @@ def _(
     if input is not UNKNOWN and len(weight.shape) == 3:  # torch computes it over two dimensions
         before, after = _one_more_dim(input, weight), _one_dim_less(_output_of(*arguments))
         input, weight = _with_dim(input), _with_dim(weight)
-    kernel = child(
-        "aten::mkldnn_convolution", input, weight, bias, padding, stride, dilation, groups, allocates=True
-    )
-    inside = [*before, *([] if transposed is True else [kernel]), *after]
+    kernels = [] if transposed is True else _kernels(input, weight, bias, stride, padding, dilation, groups)
+    inside = [*before, *kernels, *after]
     return [
         child("aten::_convolution", *arguments, False, False, True, True, children=inside, allocates=True)
     ]
+
+
+def _kernels(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> list[Child]:
+    """What torch shows for the computation: oneDNN's kernel where it takes that, else its own, once per group."""
+    if input is UNKNOWN or _takes_onednn(input, weight, stride, dilation, groups):
+        whole = (input, weight, bias, padding, stride, dilation, groups)
+        return [child("aten::mkldnn_convolution", *whole, allocates=True)]
+    kernel = weight.shape[2:]
+    part = tensor((input.shape[0], weight.shape[1], *input.shape[2:]), input) if groups > 1 else input
+    weights = tensor((weight.shape[0] // groups, *weight.shape[1:]), weight) if groups > 1 else weight
+    share = tensor(weights.shape[:1], bias) if groups > 1 and bias is not None else bias
+    stride, padding, dilation = (
+        _fill(stride, len(kernel)),
+        _fill(padding, len(kernel)),
+        _fill(dilation, len(kernel)),
+    )
+    arguments = (part, weights, kernel, share, stride, padding)
+    if len(kernel) == 3:
+        inside = child("aten::slow_conv3d_forward", *arguments, allocates=True)
+        leaf = child("aten::slow_conv3d", *arguments, children=[inside], allocates=True)
+    elif any(d != 1 for d in dilation):
+        leaf = child("aten::slow_conv_dilated2d", *arguments, dilation, allocates=True)
+    else:
+        inside = child("aten::_slow_conv2d_forward", *arguments, allocates=True)
+        leaf = child("aten::thnn_conv2d", *arguments, children=[inside], allocates=True)
+    return [leaf] * groups
+
+
+def _takes_onednn(input: Any, weight: Any, stride: Any, dilation: Any, groups: int) -> bool:
+    """torch's choice: oneDNN for float32, but for kernels of one element in one thread and for small inputs."""
+    if input.type != "float":
+        return input.type in ("c10::BFloat16", "c10::Half")
+    pointwise = all(k == 1 for k in weight.shape[-2:]) and _unit(stride) and _unit(dilation)
+    if pointwise and input.shape[0] < 16 and _threads.get_num_threads() == 1:
+        return False
+    large_kernel = all(k > 3 for k in weight.shape[-2:])
+    return groups > 1 or large_kernel or input.shape[0] > 1 or math.prod(input.shape[:4]) > 20480
+
+
+@composite(
+    f"aten::_convolution({_ARGUMENTS}, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
+    expose="function",
+)
+def _convolution(*arguments: Any) -> Any:
+    return convolution(*arguments[:9])  # the rest chooses between back ends of GPUs
 
 
 def _output_of(
@@ -533,7 +578,7 @@ def convolution_backward(
     dims = weight.ndim - 2
     stride, padding, dilation = _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims)
     g, x, w = grad_output._array, input._array, weight._array
-    if g.dtype.kind == "c":
+    if g.dtype.kind in "cW":
         x, w = np.conjugate(x), np.conjugate(w)
     first = second = third = np.empty(0, g.dtype)
     kernel = w.shape[2:]

@@ -184,6 +184,12 @@ def fill(input: Any, value: Any) -> Any:
 def zero(self: np.ndarray, out: Any = None) -> np.ndarray:
     if out is None:
         return np.zeros_like(self)
+    if (
+        out.itemsize == 1 and out.dtype in _dtype.NP_FLOAT8
+    ):  # float8_e8m0fnu has no zero: torch clears its bits
+        out = writable(out)
+        out.view(np.uint8).fill(0)
+        return out
     writable(out).fill(0)
     return out
 
@@ -205,7 +211,7 @@ zero.op.inplace.children(
 def detach(self: Any) -> Any:
     detached = _new(Tensor)
     if self._array_missing:
-        detached._array_missing, detached._meta = True, self._meta
+        detached._array_missing, detached._array_description = True, self._array_description
         return detached
     detached._array = self._array
     detached._storage = storage_of(self)
@@ -470,7 +476,7 @@ for _name, _wanted in (
     ("float", _dtype.float32), ("double", _dtype.float64), ("half", _dtype.float16),
     ("bfloat16", _dtype.bfloat16), ("int", _dtype.int32), ("long", _dtype.int64), ("short", _dtype.int16),
     ("char", _dtype.int8), ("byte", _dtype.uint8),
-    ("bool", _dtype.bool_), ("cfloat", _dtype.complex64), ("cdouble", _dtype.complex128),
+    ("bool", _dtype.bool_), ("chalf", _dtype.complex32), ("cfloat", _dtype.complex64), ("cdouble", _dtype.complex128),
 ):  # fmt: skip
     _converter(_name, _wanted)
 
@@ -543,7 +549,7 @@ def _resize_to(self: Any, size: tuple) -> Any:
     if size and min(size) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
     if self._array_missing:
-        self._meta = MetaArray(size, self._meta.dtype)
+        self._array_description = MetaArray(size, self._array_description.dtype)
         return self
     array = self._array
     storage = storage_of(self)

@@ -28,6 +28,7 @@ from ._namespace import functions as F
 from ._scalars import fitting
 
 _STRIDED = _dtype.strided
+_SPARSE = ("sparse_coo", "sparse_csr", "sparse_csc")
 
 
 def _sizes(size: tuple, keyword: Any = None, name: str = "empty") -> tuple:
@@ -156,7 +157,13 @@ _ones.children(
     nondifferentiable=True,
 )
 def _full(size: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return np.full(size, fill_value, (_dtype.number_dtype(fill_value) if dtype is None else dtype)._np)
+    return np.full(size, fill_value, (_dtype_to_fill(fill_value) if dtype is None else dtype)._np)
+
+
+def _dtype_to_fill(value: Any) -> Any:
+    """The dtype of a tensor full of a number; of a complex one never half precision, whatever the default is, as in torch."""
+    found = _dtype.number_dtype(value)
+    return _dtype.complex64 if found is _dtype.complex32 else found
 
 
 _full.children(
@@ -164,6 +171,18 @@ _full.children(
         size, fill_value, default_dtype(fill_value) if dtype is None else dtype, layout, pin_memory
     )
 )
+
+
+def _without_elements(name: str, shape: tuple, dtype: Any, layout: Any) -> Any:
+    """A sparse tensor of zeros."""
+    if name not in ("empty", "zeros") or layout._name not in _SPARSE:
+        raise RuntimeError(f"{name}: layout {layout} is not supported, only torch.strided is")
+    from .. import _sparse, _sparse_compressed
+
+    kind = dtype or _dtype.Default.dtype
+    if layout is _dtype.sparse_coo:
+        return _sparse.empty(shape, len(shape), kind._np)
+    return _sparse_compressed.zeros(shape, kind, _sparse_compressed.KINDS[layout._name])
 
 
 def _factory(make: Any, name: str) -> Any:
@@ -185,6 +204,8 @@ def _factory(make: Any, name: str) -> Any:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(keyword))}'")
         else:
             memory_format, shape = None, _sizes(size, None, name)
+        if layout is not _STRIDED and layout is not None:
+            return finish(_without_elements(name, shape, dtype, layout), requires_grad, pin_memory)
         default = _device._state.default
         if (device is not None or default is not None) and _device.resolve(device) is _device.META:
             return finish(meta_tensor(shape, _np(dtype)), requires_grad)
@@ -237,7 +258,7 @@ def full(
             f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}"
         )
     if _device.resolve(device) is _device.META:
-        return finish(meta_tensor(shape, (dtype or _dtype.number_dtype(fill_value))._np), requires_grad)
+        return finish(meta_tensor(shape, (dtype or _dtype_to_fill(fill_value))._np), requires_grad)
     if out is not None:
         check_out_dtype(dtype, out)
         dtype = out.dtype
@@ -261,7 +282,7 @@ def _empty_strided(size: Any, stride: Any, dtype: Any, layout: Any, device: Any,
         return contiguous
     order = sorted(range(len(size)), key=lambda d: (-stride[d], d))
     dense = np.empty([size[d] for d in order], contiguous.dtype)
-    made = dense.transpose(np.argsort(order)) if size else dense
+    made = dense.transpose(sorted(range(len(size)), key=order.__getitem__)) if size else dense
     item = made.itemsize
     if made.size and any(n > 1 and s != w * item for n, s, w in zip(made.shape, made.strides, stride)):
         reach = 1 + sum((n - 1) * s for n, s in zip(size, stride))

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _dtype
 from .._dispatch import composite, function, op
-from . import _dims
+from . import _dims, _layout
 from ._children import Child, child, clone, copy_, dense_strides, dtype_number, tensor_of, view_of
 from ._namespace import functions as F
 from .shape import as_own, as_strided, reach, size_text
@@ -185,7 +185,7 @@ def _copy_with_strides(array: np.ndarray) -> np.ndarray:
         return array.copy()
     steps = [step // array.itemsize for step in array.strides]
     memory = np.zeros(reach(array.shape, steps), array.dtype)
-    out = np.lib.stride_tricks.as_strided(memory, array.shape, array.strides)
+    out = _layout.strided(memory, array.shape, array.strides)
     out[...] = array
     return out
 

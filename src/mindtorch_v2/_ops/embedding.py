@@ -109,7 +109,7 @@ def _dense_double(g: Any, indices: Any, padding_idx: int) -> Any:
     made = F.index_select(g, 0, indices.reshape(-1))
     if padding_idx != -1:
         made = F.masked_fill(made, (indices.reshape(-1) == padding_idx).unsqueeze(-1), 0)
-    return made.reshape(*indices.shape, g.shape[-1])
+    return made.view(*indices.shape, g.shape[-1])
 
 
 embedding_dense_backward.derivative(grad_output=_dense_double)

@@ -314,12 +314,13 @@ def complex_(real: Any, imag: Any) -> Any:
         raise RuntimeError(
             f"Expected object of scalar type {BY_NUM[real.dtype.num]._abbr} but got scalar type {BY_NUM[imag.dtype.num]._abbr} for second argument"
         )
-    if real.dtype.num not in (np.dtype("f4").num, np.dtype("f8").num):
+    if real.dtype.kind != "f":
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {BY_NUM[real.dtype.num]._abbr} and {BY_NUM[imag.dtype.num]._abbr}"
         )
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), BY_NUM[real.dtype.num].to_complex()._np)
-    result.real, result.imag = real, imag
+    parts = result.reshape(*result.shape, 1).view(real.dtype)
+    parts[..., 0], parts[..., 1] = real, imag
     return result
 
 
@@ -341,7 +342,11 @@ polar.derivative(
 
 @op("aten::_local_scalar_dense(Tensor self) -> Scalar", expose="no", nondifferentiable=True)
 def _local_scalar_dense(self: np.ndarray) -> Any:
-    return self.item() if self.dtype not in _dtype.NOT_IN_NUMPY else float(self.item())
+    return (
+        self.item()
+        if self.dtype not in _dtype.NOT_IN_NUMPY
+        else self.astype(_dtype.in_numpy(self.dtype)).item()
+    )
 
 
 @composite("aten::item(Tensor self) -> Scalar")

@@ -148,7 +148,7 @@ def _as_parts(where: Any) -> tuple:
 
 def _kind(tensor: Any) -> int:
     """NumPy's number of a tensor's dtype: 0 for bool, 2 for uint8, 5 and 7 for int32 and int64."""
-    return (tensor._meta if tensor._array_missing else tensor._array).dtype.num
+    return (tensor._array_description if tensor._array_missing else tensor._array).dtype.num
 
 
 def _dimensions_used(parts: tuple) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
+from . import _core
 from ._half_precision import in_float32
 from ._namespace import functions as F
 
@@ -187,9 +188,15 @@ class Corners:
     def products(self, rows: np.ndarray, g: np.ndarray) -> np.ndarray:
         """The inner products of each position's gradient with the rows at its corners."""
         made = np.empty(self.rows.shape, self.work)
+        channels, by_channel = np.ascontiguousarray(rows.T), g.T
         for k in range(made.shape[1]):
-            made[:, k] = np.einsum("pc,pc->p", rows[self.rows[:, k]], g)
+            made[:, k] = np.add.reduce(channels[:, self.rows[:, k]] * by_channel, 0, initial=0)
         return made
+
+    def along(self, d: int, dots: np.ndarray) -> np.ndarray:
+        """The derivative of all positions along a dimension, from the inner products of their corners."""
+        weighted = self.weights(d) * dots
+        return np.add.reduce(np.ascontiguousarray(weighted.T), 0, initial=0) * self.scales[d]
 
     def grid(self, parts: list, dtype: np.dtype) -> np.ndarray:
         """One value per position and dimension, as a grid."""
@@ -204,6 +211,9 @@ class Corners:
 
 def sample(x: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool) -> np.ndarray:
     """The image's values at the positions of a grid."""
+    fused = _core.grid_sample(x, grid, mode, padding, align)
+    if fused is not None:
+        return fused
     corners = Corners(x, grid, mode, padding, align)
     if not corners.low:
         found = corners.matrix(corners.weights()) @ corners.rows_of(x)
@@ -240,6 +250,11 @@ def sample_gradient(
     g: np.ndarray, x: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool, mask: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """The gradients by the image and by the grid."""
+    fused = _core.grid_sample_backward(g, x, grid, mode, padding, align, bool(mask[0]), bool(mask[1]))
+    if fused is not None:
+        to_image, to_grid = fused
+        none = np.empty(0, g.dtype)
+        return none if to_image is None else to_image, none if to_grid is None else to_grid
     corners = Corners(x, grid, mode, padding, align)
     rows = corners.positions_of(g)
     to_image = to_grid = np.empty(0, g.dtype)
@@ -250,7 +265,7 @@ def sample_gradient(
         to_grid = np.zeros(grid.shape, grid.dtype)
     elif mask[1]:
         dots = corners.products(corners.rows_of(x), rows)
-        parts = [(corners.weights(d) * dots).sum(1) * corners.scales[d] for d in range(corners.dims)]
+        parts = [corners.along(d, dots) for d in range(corners.dims)]
         to_grid = corners.grid(parts, grid.dtype)
     return to_image, to_grid
 

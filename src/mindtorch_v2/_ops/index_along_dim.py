@@ -229,7 +229,7 @@ def _fill_along(self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: 
 def _index_fill_scalar(
     self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: Any = None
 ) -> np.ndarray:
-    if isinstance(value, complex) and self.dtype.kind != "c":
+    if isinstance(value, complex) and self.dtype.kind not in "cW":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     return _fill_along(self, dim, index, fitting(value, self.dtype), out)
 
@@ -316,7 +316,7 @@ def index_reduce(
         )
     warn_once("index_reduce() is in beta and the API may change at any time.")
     kind = self.dtype.kind
-    if (kind == "b" and reduce == "mean") or (kind == "c" and reduce in ("amax", "amin")):
+    if (kind == "b" and reduce == "mean") or (kind in "cW" and reduce in ("amax", "amin")):
         name = {"mean": "div_floor_cpu", "amax": "maximum_cpu", "amin": "minimum_cpu"}[reduce]
         raise NotImplementedError(f"\"{name}\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
     d = _dims.one(dim, self.ndim)

@@ -14,7 +14,7 @@ from ._children import UNKNOWN, child, strided
 def _take_over(self: Any, seen: Any) -> Any:
     """Make `self` use the memory layout of the view `seen` from now on."""
     if seen._array_missing:
-        self._meta = seen._meta
+        self._array_description = seen._array_description
         return self
     self._array, self._form = seen._array, 0
     storage_of(self)._version += 1

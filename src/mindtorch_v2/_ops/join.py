@@ -84,7 +84,7 @@ def _cat_back(g: Any, shapes: list, dim: int) -> list:
     d, begin, gradients = _dims.one(dim, g._array.ndim), 0, []
     for shape in shapes:
         if shape == (0,):
-            gradients.append(g.new_zeros((0,)))
+            gradients.append(F.zeros((0,), dtype=g.dtype))
             continue
         gradients.append(F.narrow(g, d, begin, shape[d]))
         begin += shape[d]
@@ -157,8 +157,11 @@ def _chunk_cat(tensors: list[np.ndarray], dim: int, num_chunks: int) -> np.ndarr
     rows = []
     for array in tensors:
         size = -(-array.shape[dim] // num_chunks) * num_chunks
-        padding = [(0, size - n if d == dim else 0) for d, n in enumerate(array.shape)]
-        rows.append(np.pad(array, padding).reshape(*array.shape[:dim], num_chunks, -1))
+        filled = array
+        if size != array.shape[dim]:
+            filled = np.zeros((*array.shape[:dim], size, *array.shape[dim + 1 :]), array.dtype)
+            filled[(*[slice(None)] * dim, slice(array.shape[dim]))] = array
+        rows.append(filled.reshape(*array.shape[:dim], num_chunks, -1))
     return np.concatenate(rows, -1, dtype=common_dtype(tensors), casting="unsafe")
 
 

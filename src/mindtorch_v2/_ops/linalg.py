@@ -701,7 +701,7 @@ def linalg_matrix_exp(self: np.ndarray) -> np.ndarray:
     from scipy.linalg import expm
 
     check_matrix(self, "linalg.matrix_exp")
-    double = np.complex128 if self.dtype.kind == "c" else np.float64
+    double = np.complex128 if self.dtype.kind in "cW" else np.float64
     return expm(self.astype(double, copy=False)).astype(self.dtype, copy=False) if self.size else self.copy()
 
 
@@ -772,12 +772,15 @@ def linalg_cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
         raise RuntimeError(f"expected scalar type {expected} but found {actual}")
     if self.dtype.kind == "b":
         raise _dispatch.not_implemented("cross", self)
-    a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(self, other))
-    product = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
-    parts = np.moveaxis(product, dim, 0)
-    for k in range(3):
-        i, j = (k + 1) % 3, (k + 2) % 3
-        np.subtract(a[i] * b[j], a[j] * b[i], parts[k, ...])
+    if self.shape != other.shape:
+        self, other = np.broadcast_arrays(self, other)
+    product = np.empty(self.shape, self.dtype)
+    x, y, z = self.swapaxes(0, dim)
+    u, v, w = other.swapaxes(0, dim)
+    parts = product.swapaxes(0, dim)
+    np.subtract(y * w, z * v, parts[0, ...])
+    np.subtract(z * u, x * w, parts[1, ...])
+    np.subtract(x * v, y * u, parts[2, ...])
     return product
 
 

@@ -607,7 +607,7 @@ def linalg_householder_product(input: np.ndarray, tau: np.ndarray) -> Any:
         eye = np.broadcast_to(np.eye(rows, width, dtype=input.dtype), input.shape)
         return columns(np.ascontiguousarray(eye))
     q = np.empty((len(flat), width, rows), input.dtype)
-    complex_kind = input.dtype.kind == "c"
+    complex_kind = input.dtype.kind in "cW"
     build_q = lapack.get_lapack_funcs("ungqr" if complex_kind else "orgqr", (flat,))
     for i, matrix in enumerate(flat):
         q[i] = build_q(matrix, scales[i])[0].T
@@ -654,7 +654,7 @@ def linalg_ldl_factor_ex(self: np.ndarray, hermitian: bool, check_errors: bool) 
 
     kernels.check_matrix(self, "torch.linalg.ldl_factor_ex")
     flat = _dims.rows(self, 2)
-    factor = lapack.get_lapack_funcs("hetrf" if hermitian and self.dtype.kind == "c" else "sytrf", (flat,))
+    factor = lapack.get_lapack_funcs("hetrf" if hermitian and self.dtype.kind in "cW" else "sytrf", (flat,))
     factors, info = np.empty(flat.shape, self.dtype), np.zeros(len(flat), np.int32)
     pivots = np.empty(flat.shape[:2], np.int32)
     for i, matrix in enumerate(flat) if self.size else ():
@@ -698,7 +698,7 @@ def linalg_ldl_solve(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray, hermitia
         return np.zeros(np.broadcast_shapes(LD.shape[:-2], B.shape[:-2]) + B.shape[-2:], B.dtype)
     flat, swaps = _dims.rows(LD, 2), _dims.rows(pivots)
     rights = _dims.rows(np.broadcast_to(B, (*LD.shape[:-2], *B.shape[-2:])), 2)
-    solver = lapack.get_lapack_funcs("hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs", (flat,))
+    solver = lapack.get_lapack_funcs("hetrs" if hermitian and LD.dtype.kind in "cW" else "sytrs", (flat,))
     solutions = [
         solver(matrix, swap, right, lower=1)[0].T for matrix, swap, right in zip(flat, swaps, rights)
     ]

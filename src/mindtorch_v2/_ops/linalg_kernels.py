@@ -188,7 +188,7 @@ def _factor_at_once(matrices: np.ndarray, pivots: np.ndarray, info: np.ndarray) 
     each = np.arange(len(matrices))
     for j in range(pivots.shape[1]):
         column = matrices[:, j:, j]
-        size = np.abs(column.real) + np.abs(column.imag) if column.dtype.kind == "c" else np.abs(column)
+        size = np.abs(column.real) + np.abs(column.imag) if column.dtype.kind in "cW" else np.abs(column)
         chosen = j + size.argmax(1)
         pivots[:, j] = chosen + 1
         matrices[each, j], matrices[each, chosen] = matrices[each, chosen], matrices[each, j]

@@ -184,8 +184,8 @@ def _declare_nll(aten_name: str, forward_name: str, backward_name: str, node: st
         return (backward(grads[0], self, target, weight, reduction, ignore_index, total_weight),)
 
     backward.derivative(
-        grad_output=lambda g, target, weight, reduction, ignore_index, total_weight: _nll_double(
-            g, target, weight, reduction, ignore_index, total_weight
+        grad_output=lambda g, target, weight, reduction, ignore_index: loss(
+            g, target, weight, reduction, ignore_index
         ),
         self=lambda g: F.zeros_like(g),
     )
@@ -198,21 +198,6 @@ def _declare_nll(aten_name: str, forward_name: str, backward_name: str, node: st
         return forward(self, target, weight, reduction, ignore_index)[0]
 
     return loss
-
-
-def _nll_double(
-    g: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
-) -> Any:
-    counted = target != ignore_index
-    safe = F.where(counted, target, F.zeros((), dtype=target.dtype))
-    channel = 1 if g.ndim > 1 else 0
-    chosen = -F.gather(g, channel, safe.unsqueeze(channel)).squeeze(channel)
-    if weight is not None:
-        chosen = chosen * weight[safe]
-    chosen = chosen * counted
-    if reduction == NONE:
-        return chosen
-    return chosen.sum() / total_weight if reduction == MEAN else chosen.sum()
 
 
 nll_loss = _declare_nll(
@@ -338,11 +323,12 @@ def _declare_distance(
     arguments: str,
     forward: Any,
     slope: Any,
-    curvature: Any,
+    double: Any,
     node: str,
     reduce: Any = _reduced_into,
 ) -> Any:
-    """A loss of (input - target): `forward(difference, p)` gives losses, `slope(difference, p)` their derivative by the input."""
+    """A loss of (input - target): `forward(difference, p)` gives losses, `slope(difference, p)` their derivative by the input.
+    `double(g, self, target, reduction, p)` is the gradient that the backward op passes on to `self`."""
     name = aten_name.removeprefix("aten::")
     extra = f", float {arguments}" if arguments else ""
     extra_required = f", float {arguments.split('=', maxsplit=1)[0]}" if arguments else ""
@@ -383,40 +369,32 @@ def _declare_distance(
             else None,
         )
 
-    def scaled(g: Any, reduction: int, count: int) -> Any:
-        return g / count if reduction == MEAN else g
-
-    parameter = arguments.split("=", maxsplit=1)[0]
-    if not parameter:
+    if not arguments:
         loss.derivative(
             self=lambda g, self, target, reduction: backward(g, self, target, reduction),
             target=lambda g, self, target, reduction: backward(g, target, self, reduction),
         )
         backward.derivative(
-            grad_output=lambda g, self, target, reduction: _grad_output_rule(
-                g, curvature[0](self - target), reduction
-            ),
-            self=lambda g, grad_output, self, target, reduction: (
-                scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target)
+            grad_output=lambda g, self, target, reduction: backward(g, self, target, reduction),
+            self=lambda g, grad_output, self, target, reduction: double(
+                g * grad_output, self, target, reduction
             ),
             target=lambda g, grad_output, self, target, reduction: (
-                -scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target)
+                -double(g * grad_output, self, target, reduction)
             ),
         )
-    elif parameter == "beta":
+    elif arguments.startswith("beta"):
         loss.derivative(
             self=lambda g, self, target, reduction, beta: backward(g, self, target, reduction, beta),
             target=lambda g, self, target, reduction, beta: backward(g, target, self, reduction, beta),
         )
         backward.derivative(
-            grad_output=lambda g, self, target, reduction, beta: _grad_output_rule(
-                g, curvature[0](self - target, beta), reduction
-            ),
-            self=lambda g, grad_output, self, target, reduction, beta: (
-                scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target, beta)
+            grad_output=lambda g, self, target, reduction, beta: backward(g, self, target, reduction, beta),
+            self=lambda g, grad_output, self, target, reduction, beta: double(
+                g * grad_output, self, target, reduction, beta
             ),
             target=lambda g, grad_output, self, target, reduction, beta: (
-                -scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target, beta)
+                -double(g * grad_output, self, target, reduction, beta)
             ),
         )
     else:
@@ -425,22 +403,43 @@ def _declare_distance(
             target=lambda g, self, target, reduction, delta: backward(g, target, self, reduction, delta),
         )
         backward.derivative(
-            grad_output=lambda g, self, target, reduction, delta: _grad_output_rule(
-                g, curvature[0](self - target, delta), reduction
+            grad_output=lambda g, grad_output, self, target, reduction, delta: weighted_slopes(
+                g, backward(F.ones_like(grad_output), self, target, reduction, delta), reduction
             ),
-            self=lambda g, grad_output, self, target, reduction, delta: (
-                scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target, delta)
+            self=lambda g, grad_output, self, target, reduction, delta: double(
+                g * grad_output, self, target, reduction, delta
             ),
             target=lambda g, grad_output, self, target, reduction, delta: (
-                -scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target, delta)
+                -double(g * grad_output, self, target, reduction, delta)
             ),
         )
     return loss
 
 
-def _grad_output_rule(g: Any, slope: Any, reduction: int) -> Any:
-    products = g * slope
-    return products if reduction == NONE else products.sum() if reduction == SUM else products.mean()
+def weighted_slopes(g: Any, slopes: Any, reduction: int) -> Any:
+    """The gradient by the incoming gradient, one number unless the loss is not reduced."""
+    products = g * slopes
+    return products if reduction == NONE else products.sum()
+
+
+def averaged(gradient: Any, self: Any, reduction: int) -> Any:
+    """A new gradient, divided in place by the number of losses where their mean was taken."""
+    return div_scalar.inplace(gradient, self.numel()) if reduction == MEAN else gradient
+
+
+def _mse_double(g: Any, self: Any, target: Any, reduction: int) -> Any:
+    return averaged(mul_scalar(g, 2.0), self, reduction)
+
+
+def _smooth_l1_double(g: Any, self: Any, target: Any, reduction: int, beta: float) -> Any:
+    if beta == 0:
+        return 0.0 * g
+    is_curved = F.lt(F.abs(self - target), beta).type_as(g)
+    return averaged(div_scalar(g * is_curved, beta), self, reduction)
+
+
+def _huber_double(g: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
+    return averaged(g * F.lt(F.abs(self - target), delta), self, reduction)
 
 
 def _square(d: np.ndarray) -> np.ndarray:
@@ -479,7 +478,7 @@ mse_loss = _declare_distance(
     "",
     _square,
     lambda d: d * d.dtype.type(2),
-    (lambda d: 2 * d, lambda d: 2.0),
+    _mse_double,
     "MseLossBackward0",
 )
 smooth_l1_loss = _declare_distance(
@@ -488,10 +487,7 @@ smooth_l1_loss = _declare_distance(
     "beta=1.0",
     _smooth_l1,
     _smooth_l1_slope,
-    (
-        lambda d, beta: F.sign(d) if beta == 0 else F.clamp(d / beta, -1, 1),
-        lambda d, beta: (F.abs(d) < beta) / beta if beta else 0.0 * d,
-    ),
+    _smooth_l1_double,
     "SmoothL1LossBackward0",
 )
 huber_loss = _declare_distance(
@@ -500,7 +496,7 @@ huber_loss = _declare_distance(
     "delta=1.0",
     _huber,
     _huber_slope,
-    (lambda d, delta: F.clamp(d, -delta, delta), lambda d, delta: (F.abs(d) <= delta).to(d.dtype)),
+    _huber_double,
     "HuberLossBackward0",
     lambda losses, reduction: reduced(_dispatch.wrap(losses), reduction),
 )
@@ -562,37 +558,36 @@ def binary_cross_entropy_backward(
     return F.div_(gradient, self.numel()) if reduction == MEAN else gradient
 
 
-def _bce_slope(self: Any, target: Any, weight: Any) -> Any:
-    slope = (self - target) / F.clamp((1 - self) * self, min=1e-12)
-    return slope if weight is None else slope * weight
+_BCE_EPSILON = 1e-12
+
+
+def _bce_gradient_double(g: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    rest = add_scalar(one_minus(self), _BCE_EPSILON)
+    gradient = F.mul_((self - target) / (rest * add_scalar(self, _BCE_EPSILON)), g)
+    return _bce_weighted(gradient, self, weight, reduction)
+
+
+def _bce_double(g: Any, grad_output: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    near, rest = add_scalar(self, _BCE_EPSILON), add_scalar(one_minus(self), _BCE_EPSILON)
+    scale = F.pow(near, 2) * F.pow(rest, 2)
+    curve = self * self - mul_scalar(self, 2) * target + target
+    return _bce_weighted(F.mul_(curve / scale * grad_output, g), self, weight, reduction)
+
+
+def _bce_target_double(g: Any, grad_output: Any, self: Any, weight: Any, reduction: int) -> Any:
+    near, rest = add_scalar(self, _BCE_EPSILON), add_scalar(one_minus(self), _BCE_EPSILON)
+    return _bce_weighted(-g * grad_output / (near * rest), self, weight, reduction)
+
+
+def _bce_weighted(gradient: Any, self: Any, weight: Any, reduction: int) -> Any:
+    if weight is not None:
+        gradient = gradient * weight
+    return div_scalar(gradient, self.numel()) if reduction == MEAN else gradient
 
 
 binary_cross_entropy_backward.derivative(
-    grad_output=lambda g, self, target, weight, reduction: _grad_output_rule(
-        g, _bce_slope(self, target, weight), reduction
-    ),
-    self=lambda g, grad_output, self, target, weight, reduction: _bce_self_double(
-        g * grad_output, self, target, weight, reduction
-    ),
-    target=lambda g, grad_output, self, weight, reduction: _bce_target_double(
-        g * grad_output, self, weight, reduction
-    ),
+    grad_output=_bce_gradient_double, self=_bce_double, target=_bce_target_double
 )
-
-
-def _bce_target_double(g: Any, self: Any, weight: Any, reduction: int) -> Any:
-    gradient = -g / F.clamp(self * (1 - self), min=1e-12)
-    if weight is not None:
-        gradient = gradient * weight
-    return gradient / self.numel() if reduction == MEAN else gradient
-
-
-def _bce_self_double(g: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
-    product = F.clamp(self * (1 - self), min=1e-12)
-    gradient = g * (product - (self - target) * (1 - 2 * self)) / (product * product)
-    if weight is not None:
-        gradient = gradient * weight
-    return gradient / self.numel() if reduction == MEAN else gradient
 
 
 @op(
@@ -628,7 +623,7 @@ def _logits_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, r
     if weight is not None:
         gradient = F.mul(gradient, weight) if _dispatch.grad_state.enabled else F.mul_(gradient, weight)
     if reduction == MEAN:
-        gradient = gradient / self.numel() if _dispatch.grad_state.enabled else F.div_(gradient, self.numel())
+        gradient = div_scalar.inplace(gradient, self.numel())
     return gradient
 
 

@@ -13,8 +13,8 @@ from . import _dims
 from ._children import Child, child, tensor
 from ._double_backward import through
 from ._namespace import functions as F
-from .loss import MEAN, NONE, reduced
-from .pointwise import mul_scalar, one_minus
+from .loss import MEAN, NONE, averaged, reduced, weighted_slopes
+from .pointwise import add_scalar, mul_scalar, one_minus
 
 
 def _reduce(losses: np.ndarray, reduction: int, shape: tuple) -> np.ndarray:
@@ -70,20 +70,18 @@ soft_margin_loss.derivative(
 )
 
 
-def _slope(self: Any, target: Any, reduction: int) -> Any:
-    gradient = -target * F.sigmoid(-target * self)
-    return gradient / self.numel() if reduction == MEAN else gradient
-
-
-def _curve(self: Any, target: Any, reduction: int) -> Any:
-    part = F.sigmoid(-target * self)
-    curvature = target * target * part * (1 - part)
-    return curvature / self.numel() if reduction == MEAN else curvature
+def _soft_margin_double(g: Any, grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
+    g = g * grad_output
+    z = F.exp(-target * self)
+    rest = add_scalar(z, 1)
+    return averaged(g * (target * target) * z / (rest * rest), self, reduction)
 
 
 soft_margin_loss_backward.derivative(
-    grad_output=lambda g, self, target, reduction: g * _slope(self, target, reduction),
-    self=lambda g, grad_output, self, target, reduction: g * grad_output * _curve(self, target, reduction),
+    grad_output=lambda g, grad_output, self, target, reduction: weighted_slopes(
+        g, soft_margin_loss_backward(F.ones_like(grad_output), self, target, reduction), reduction
+    ),
+    self=_soft_margin_double,
 )
 
 
@@ -271,5 +269,9 @@ def multilabel_margin_loss(self: Any, target: Any, reduction: int) -> Any:
     if tuple(self.shape) != tuple(target.shape):
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
+        )
+    if self.ndim > 2 or (self.ndim and not self.shape[-1]):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(self.shape)}"
         )
     return multilabel_margin_loss_forward(self, target, reduction)[0]

@@ -212,9 +212,7 @@ def _masked_fill_tensor(self: np.ndarray, mask: np.ndarray, value: np.ndarray, o
             "dimension(s)."
         )
     if value.dtype is not self.dtype:
-        value = (value.real if value.dtype.kind == "c" and self.dtype.kind != "c" else value).astype(
-            self.dtype
-        )
+        value = np.asarray(fitting(value.item(), self.dtype), self.dtype)
     return _masked(self, mask, value, out)
 
 

@@ -74,7 +74,7 @@ def _same_dtype(name: str, first: np.ndarray, second: np.ndarray) -> None:
 
 
 def _no_bools(kernel: str, array: np.ndarray) -> None:
-    if array.dtype.kind == "b":
+    if array.dtype.kind in "bW":
         raise _dispatch.not_implemented(kernel, array)
 
 

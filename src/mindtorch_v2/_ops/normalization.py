@@ -850,7 +850,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) -> Any:
             f"Given normalized_shape={list(shape)}, expected input with shape [*{sizes}], but got input of size{list(input.shape)}"
         )
     _check_normalized(
-        input._array if not input._array_missing else input._meta,
+        input._array if not input._array_missing else input._array_description,
         shape,
         None if weight is None else weight._array,
         None,

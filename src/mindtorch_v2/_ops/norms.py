@@ -18,7 +18,7 @@ from .reduction import reduced, restore
 
 
 def _norm(x: np.ndarray, order: float, dims: Any, keepdim: bool) -> np.ndarray:
-    if x.dtype.kind == "c":
+    if x.dtype.kind in "cW":
         x = np.abs(x)
     if order == 2:
         return np.sqrt(np.add.reduce(np.multiply(x, x), axis=dims, keepdims=keepdim))
@@ -52,7 +52,7 @@ def linalg_vector_norm(self: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtyp
         _check_identity(self, float(ord), dim)
     low = self.dtype in LOW_FLOATS
     norms = _norm(self.astype(np.float32) if low else self, float(ord), _dims.many(dim, self.ndim), keepdim)
-    kind = self.dtype if self.dtype.kind != "c" else BY_NUM[self.dtype.num].to_real()._np
+    kind = self.dtype if self.dtype.kind not in "cW" else BY_NUM[self.dtype.num].to_real()._np
     return np.asarray(norms).astype(kind, copy=False)
 
 

@@ -13,6 +13,7 @@ from .._dispatch import composite, op
 from .._dtype import BY_NUM
 from ._accumulate import add_rows
 from ._children import Child, clone, copy_, dtype_number, empty, fill_, narrow, tensor
+from ._double_backward import zeros_of
 from ._layout import copied, is_channels_last
 from ._namespace import functions as F
 
@@ -237,7 +238,7 @@ def _declare(aten_name: str, backward_name: str, dims: int) -> Any:
         return pad_edges_gradient(grad_output, self, padding, reflects)
 
     pad.derivative(self=lambda g, self, padding: backward(g, self, padding))
-    backward.derivative(grad_output=lambda g, padding: pad(g, padding), self=lambda self: F.zeros_like(self))
+    backward.derivative(grad_output=lambda g, padding: pad(g, padding), self=zeros_of)
     return pad
 
 

@@ -28,7 +28,7 @@ def _scaled(other: Any, alpha: Any, self: np.ndarray) -> Any:
     """alpha * other in self's dtype."""
     if self.dtype.num in INTEGRAL_NUMS and not isinstance(alpha, (int, np.integer)):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    if isinstance(alpha, complex) and self.dtype.kind != "c":
+    if isinstance(alpha, complex) and self.dtype.kind not in "cW":
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     if self.dtype.kind == "b":
         return np.logical_and(other, alpha)
@@ -187,14 +187,14 @@ mul.op.inplace.kernel = multiplied_into(np.multiply, mul.op.kernel)
 def conj(value: Any) -> Any:
     """The conjugate of a complex tensor or number; anything real as it is."""
     if isinstance(value, _dispatch.Tensor):
-        return F.conj(value) if value._array.dtype.kind == "c" else value
+        return F.conj(value) if value._array.dtype.kind in "cW" else value
     return value.conjugate() if isinstance(value, complex) else value
 
 
 def times_conj(g: Any, value: Any) -> Any:
     """g times the conjugate of a value."""
     if isinstance(value, _dispatch.Tensor):
-        if value._array.dtype.kind != "c":
+        if value._array.dtype.kind not in "cW":
             return g * value
         return g * F.conj(value)
     return g * conj(value)
@@ -221,8 +221,15 @@ def div_tensor(self: Any, other: Any, out: Any = None) -> Any:
 div_tensor.op.inplace.kernel = multiplied_into(np.true_divide, div_tensor.op.kernel)
 div_tensor.derivative(
     self=lambda g, other: g / conj(other),
-    other=lambda g, self, other: -g * conj((self / other) / other),
+    other=lambda g, self, other: _divisor_grad(g, self, other),
 )
+
+
+def _divisor_grad(g: Any, self: Any, other: Any) -> Any:
+    quotient = conj(
+        (self / other) / other
+    )  # before the other factor, as in torch: its node has the lower number
+    return -g * quotient
 
 
 def _check_divisor(kernel: str, self: Any, other: Any) -> None:
@@ -234,7 +241,7 @@ def _check_divisor(kernel: str, self: Any, other: Any) -> None:
 
 
 def _floored(self: Any, other: Any) -> Any:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise _dispatch.not_implemented("div_floor_cpu", self)
     if self.dtype.num in INTEGRAL_NUMS:
         _check_divisor("div_floor_cpu", self, other)
@@ -247,7 +254,7 @@ def _floored(self: Any, other: Any) -> Any:
 
 
 def _truncated(self: Any, other: Any) -> Any:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise _dispatch.not_implemented("div_trunc_cpu", self)
     if self.dtype.num in INTEGRAL_NUMS:
         _check_divisor("div_trunc_cpu", self, other)
@@ -281,7 +288,7 @@ def div_mode(self: Any, other: Any, rounding_mode: Any) -> Any:
 div_mode.derivative(
     self=lambda g, other, rounding_mode: g / other if rounding_mode is None else F.zeros_like(g),
     other=lambda g, self, other, rounding_mode: (
-        -g * ((self / other) / other) if rounding_mode is None else F.zeros_like(g)
+        _divisor_grad(g, self, other) if rounding_mode is None else F.zeros_like(g)
     ),
 )
 
@@ -334,7 +341,7 @@ def _declare_remainder(aten_name: str, inplace: str, ufunc: Any, rounding_mode: 
     )
     def by_number(self: Any, other: Any) -> Any:
         self, other = _dispatch.promote_number(self, other)
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise _dispatch.not_implemented(f"{name}_cpu", self)
         _check_divisor(f"{name}_cpu", self, other)
         return ufunc(self, other)
@@ -474,6 +481,12 @@ def one_minus(tensor: Any, one: float = 1) -> Any:
     return F.sub_(F.fill_(empty_like(tensor, memory_format=preserve_format), one), tensor)
 
 
+def one_over(tensor: Any) -> Any:
+    """`1 / tensor` by the ops of torch's C++ operator, likewise."""
+    empty_like = _dispatch.OPS["empty_like"].entry
+    return F.div_(F.fill_(empty_like(tensor, memory_format=preserve_format), 1), tensor)
+
+
 # ---------------------------------------------------------------------------------------------------- other functions of two
 
 
@@ -569,7 +582,7 @@ ldexp.derivative(
 @op("aten::logaddexp(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
 def logaddexp(self: Any, other: Any) -> Any:
     floats_only("logaddexp_cpu", self)
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         first = self.real >= other.real
         top, low = np.where(first, self, other), np.where(first, other, self)
         return top + np.log1p(np.exp(low - top))
@@ -685,7 +698,7 @@ def _extreme(aten_name: str, ufunc: Any, better: str) -> Any:
 
     @op(f"{aten_name}(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
     def extreme(self: Any, other: Any, out: Any = None) -> Any:
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise RuntimeError(f"{name} not implemented for complex tensors.")
         return ufunc(self, other, out=out)
 
@@ -695,9 +708,9 @@ def _extreme(aten_name: str, ufunc: Any, better: str) -> Any:
             wins = F.lt if (better == "gt") == (mine == "self") else F.gt
             if not isinstance(self if mine == "self" else other, _dispatch.Tensor):
                 return None
-            shared = F.where(self == other, g / 2, g)
-            fill = F.masked_fill if _dispatch.grad_state.enabled else F.masked_fill_
-            return fill(shared, wins(self, other), 0)
+            half = div_scalar(g, 2)
+            shared = F.where(self == other, half, g)
+            return F.masked_fill_(shared, wins(self, other), 0)
 
         return rule
 
@@ -714,7 +727,7 @@ def _extreme_ignoring_nan(aten_name: str, ufunc: Any, compare: str) -> Any:
 
     @op(f"{aten_name}(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
     def extreme(self: Any, other: Any, out: Any = None) -> Any:
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise RuntimeError(f"{name} not implemented for complex tensors.")
         return ufunc(self, other, out)
 
@@ -763,7 +776,7 @@ def lcm(self: Any, other: Any) -> Any:
     nondifferentiable=True,
 )
 def heaviside(self: Any, values: Any) -> Any:
-    if self.dtype.kind == "c" or values.dtype.kind == "c":
+    if self.dtype.kind in "cW" or values.dtype.kind in "cW":
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if self.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
@@ -777,7 +790,7 @@ def heaviside(self: Any, values: Any) -> Any:
     out=True,
 )
 def xlogy_tensor(self: Any, other: Any) -> Any:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise _dispatch.not_implemented("xlogy_cpu", self)
     product = (self * np.log(other)).astype(self.dtype, copy=False)
     return np.where((self == 0) & ~np.isnan(np.asarray(other)), np.zeros((), product.dtype), product)

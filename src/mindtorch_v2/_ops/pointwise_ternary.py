@@ -133,7 +133,7 @@ lerp_scalar.derivative(self=lambda g, weight: g * conj(1 - weight), end=lambda g
 def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     floats_only("lerp_kernel_tensor", self)
     _check_same_dtype(self, end, "end")
-    if weight.ndim or self.dtype.kind == "c" != weight.dtype.kind:
+    if weight.ndim or self.dtype.kind in "cW" != weight.dtype.kind:
         _check_same_dtype(self, weight, "weight")
     weight = weight.astype(self.dtype, copy=False)
     dtype = self.dtype

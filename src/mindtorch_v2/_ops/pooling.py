@@ -1,7 +1,6 @@
 """Pooling over one to three dimensions: max (with its indices), average, adaptive, fractional.
 
-Max and average pools loop over the offsets in a window, each for whole arrays at once. Adaptive averages are separable: one small matrix per
-dimension.
+Max pools loop over the offsets in a window, each for whole arrays at once. Averages are separable: sums along one dimension after the other.
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import INTEGRAL_NUMS
 from .._graph import Switches, grad_state
-from . import _dims, _layout
+from . import _core, _dims, _layout
+from ._double_backward import zeros_of
 from ._half_precision import in_float32
 from ._namespace import functions as F
 from .creation import _empty
@@ -129,31 +129,41 @@ def max_pool(
     x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Maxima and their flat indices in the input's last dimensions."""
+    x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+    fused = _core.max_pool(x, kernel, stride, padding, dilation, ceil_mode)
+    if fused is not None:
+        return fused
     dims = len(kernel)
     spatial = x.shape[-dims:]
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
     out = tuple(pooled_size(*args, ceil_mode) for args in zip(spatial, kernel, padding, stride, dilation))
     _check("max_pool", x, kernel, stride, padding, out)
-    frame = _widen(x, padding, kernel, stride, dilation, out, _lowest(x.dtype))
+    lowest = _lowest(x.dtype)
+    frame = _widen(x, padding, kernel, stride, dilation, out, lowest)
     pieces = [np.ascontiguousarray(frame[window]) for _, window in _windows(kernel, out, stride, dilation)]
     best = pieces[0].copy()
     for values in pieces[1:]:
         np.maximum(best, values, out=best)
-    return best, _flat_places(_first_equal(pieces, best), kernel, out, stride, padding, dilation, spatial)
+    which = _first_equal(pieces, best)
+    if best.dtype.kind in "fV" and (nan := np.isnan(best)).any():
+        for number, values in enumerate(pieces):
+            which[nan & np.isnan(values)] = number
+    if frame is not x and (best == lowest).any():  # a maximum is not in the padding
+        filled = np.zeros(spatial, bool)
+        padded = _widen(filled, padding, kernel, stride, dilation, out, True)
+        outside = np.stack([padded[window] for _, window in _windows(kernel, out, stride, dilation)])
+        which = np.where(best == lowest, outside.argmin(0), which)
+    return best, _flat_places(which, kernel, out, stride, padding, dilation, spatial)
 
 
 def _first_equal(pieces: list[np.ndarray], best: np.ndarray) -> np.ndarray:
     """The number of the first piece that holds each maximum: sums and products of flags, much faster than masked writes."""
     kind = np.int8 if len(pieces) < 128 else np.int16
-    nan = best.dtype.kind in "fV" and bool(np.isnan(best).any())
     which = np.zeros(best.shape, kind)
     for values in reversed(pieces[:-1]):
-        other = values != best
-        if nan:
-            other &= values == values
         np.add(which, 1, which)
-        np.multiply(which, other.view(np.int8), which)
+        np.multiply(which, (values != best).view(np.int8), which)
     return which
 
 
@@ -185,6 +195,9 @@ def _flat_places(
 
 def scatter_max(g: np.ndarray, places: np.ndarray, shape: tuple, dims: int, overlapping: bool) -> np.ndarray:
     """Add gradients at the input indices of the maxima."""
+    fused = _core.scatter_planes(g, places, shape, dims, overlapping)
+    if fused is not None:
+        return fused
     count = math.prod(shape[-dims:])
     lead = math.prod(shape[:-dims])
     flat = _dims.rows(_dims.flat_from(places, places.ndim - dims))
@@ -446,18 +459,34 @@ def avg_pool(
     include_pad: bool,
     override: Any,
 ) -> np.ndarray:
-    """Averages of windows."""
+    """Averages of windows: sums along one dimension after the other."""
+    x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
+    fused = _core.avg_pool(x, kernel, stride, padding, ceil_mode, include_pad, override)
+    if fused is not None:
+        return fused
     dims = len(kernel)
     ones = (1,) * dims
     out = tuple(pooled_size(*args, ceil_mode) for args in zip(x.shape[-dims:], kernel, padding, stride, ones))
     _check("avg_pool", x, kernel, stride, padding, out)
-    frame = _widen(x, padding, kernel, stride, ones, out, 0)
-    total = None
-    for _, window in _windows(kernel, out, stride, ones):
-        total = np.array(frame[window], order="C") if total is None else np.add(total, frame[window], total)
+    total = _widen(x, padding, kernel, stride, ones, out, 0)
+    for d, (k, o, s) in enumerate(zip(kernel, out, stride)):
+        total = _window_sums(total, x.ndim - dims + d, k, o, s)
     return np.divide(
         total, _divisor(x.shape[-dims:], out, kernel, stride, padding, include_pad, override, x.dtype.type)
     ).astype(x.dtype, copy=False)
+
+
+def _along(axis: int, window: Any) -> tuple:
+    return (*[slice(None)] * axis, window)
+
+
+def _window_sums(x: np.ndarray, axis: int, kernel: int, out: int, stride: int) -> np.ndarray:
+    """Sums of `out` windows along one axis, each added up from its first number. A sum of zeros is not negative."""
+    windows = [x[_along(axis, slice(k, k + (out - 1) * stride + 1, stride))] for k in range(kernel)]
+    total = np.add(windows[0], x.dtype.type(0), order="C")
+    for values in windows[1:]:
+        np.add(total, values, total)
+    return total
 
 
 @in_float32
@@ -471,14 +500,20 @@ def avg_pool_gradient(
     override: Any,
 ) -> np.ndarray:
     """The gradient of an average pool for an input of `shape`."""
+    fused = _core.avg_pool_backward(g, shape, kernel, stride, padding, include_pad, override)
+    if fused is not None:
+        return fused
     dims = len(kernel)
     out, spatial = g.shape[-dims:], shape[-dims:]
-    scaled = g / _divisor(spatial, out, kernel, stride, padding, include_pad, override, g.dtype.type)
-    size = [max((o - 1) * s + k, n + 2 * p) for o, s, k, n, p in zip(out, stride, kernel, spatial, padding)]
-    gradient = np.zeros((*shape[:-dims], *size), g.dtype)
-    for _, window in _windows(kernel, out, stride, (1,) * dims):
-        gradient[window] += scaled
-    return np.ascontiguousarray(gradient[(..., *[slice(p, p + n) for p, n in zip(padding, spatial)])])
+    spread = g / _divisor(spatial, out, kernel, stride, padding, include_pad, override, g.dtype.type)
+    for d, (n, o, k, s, p) in enumerate(zip(spatial, out, kernel, stride, padding)):
+        axis = g.ndim - dims + d
+        size = (*spread.shape[:axis], max((o - 1) * s + k, n + 2 * p), *spread.shape[axis + 1 :])
+        gradient = np.zeros(size, g.dtype)
+        for i in range(k):
+            gradient[_along(axis, slice(i, i + (o - 1) * s + 1, s))] += spread
+        spread = gradient[_along(axis, slice(p, p + n))]
+    return np.ascontiguousarray(spread)
 
 
 def _declare_avg(dims: int, aten_name: str, backward_name: str) -> Any:
@@ -543,7 +578,7 @@ def _declare_avg(dims: int, aten_name: str, backward_name: str) -> Any:
         grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
             pool(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         ),
-        self=lambda self: F.zeros_like(self),
+        self=zeros_of,
     )
     return pool
 
@@ -580,24 +615,61 @@ def _bins(n: int, out: int) -> list[tuple[int, int]]:
     return [(i * n // out, -((-(i + 1) * n) // out)) for i in range(out)]
 
 
-def averaging_matrix(n: int, out: int, kind: Any) -> np.ndarray:
-    """(out, n): row i averages the inputs of bin i."""
-    matrix = np.zeros((out, n), kind)
-    for i, (start, end) in enumerate(_bins(n, out)):
-        matrix[i, start:end] = 1 / (end - start)
-    return matrix
+def _bin_sums(x: np.ndarray, axis: int, out: int) -> np.ndarray:
+    """Sums of `out` bins along one axis, each added up from its first number."""
+    n = x.shape[axis]
+    if n % out == 0:
+        return _window_sums(x, axis, n // out, out, n // out)
+    starts, ends = (np.array(edge, np.int64) for edge in zip(*_bins(n, out)))
+    sizes = ends - starts
+    shortest, longest = int(sizes.min()), int(sizes.max())
+    total = np.add(x.take(starts, axis), x.dtype.type(0))
+    for k in range(1, shortest):
+        np.add(total, x.take(starts + k, axis), total)
+    for k in range(max(shortest, 1), longest):
+        inside = np.flatnonzero(sizes > k)
+        total[_along(axis, inside)] += x.take(starts[inside] + k, axis)
+    return total
 
 
-def apply_along(x: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
-    """Apply one matrix to each of the last dimensions."""
-    dims = len(matrices)
-    for d, matrix in enumerate(matrices):
-        axis = x.ndim - dims + d
-        if axis == x.ndim - 1:
-            x = np.matmul(x, matrix.T)
-        else:
-            x = np.moveaxis(np.matmul(np.moveaxis(x, axis, -1), matrix.T), -1, axis)
-    return np.ascontiguousarray(x)
+def _bin_counts(spatial: tuple, out: tuple, kind: Any) -> np.ndarray:
+    """How many numbers each bin has."""
+    counts: Any = np.ones((), np.float64)
+    for n, o in zip(spatial, out):
+        counts = counts[..., None] * np.array([end - start for start, end in _bins(n, o)], np.float64)
+    return counts.astype(kind)
+
+
+@in_float32
+def adaptive_average(x: np.ndarray, size: tuple) -> np.ndarray:
+    """Averages of bins: sums along one dimension after the other."""
+    fused = _core.adaptive_avg_pool(x, size)
+    if fused is not None:
+        return fused
+    dims = len(size)
+    if 0 in size:
+        return np.empty((*x.shape[:-dims], *size), x.dtype)
+    total = x
+    for d, out in enumerate(size):
+        total = _bin_sums(total, x.ndim - dims + d, out)
+    return np.ascontiguousarray(total / _bin_counts(x.shape[-dims:], size, x.dtype))
+
+
+@in_float32
+def adaptive_average_gradient(g: np.ndarray, shape: tuple, dims: int) -> np.ndarray:
+    """The gradient of `adaptive_average` for an input of `shape`."""
+    fused = _core.adaptive_avg_pool_backward(g, shape, dims)
+    if fused is not None:
+        return fused
+    out, spatial = g.shape[-dims:], shape[-dims:]
+    spread = g / _bin_counts(spatial, out, g.dtype)
+    for d, (n, o) in enumerate(zip(spatial, out)):
+        axis = g.ndim - dims + d
+        gradient = np.zeros((*spread.shape[:axis], n, *spread.shape[axis + 1 :]), g.dtype)
+        for i, (start, end) in reversed(list(enumerate(_bins(n, o)))):
+            gradient[_along(axis, slice(start, end))] += spread[_along(axis, slice(i, i + 1))]
+        spread = gradient
+    return spread
 
 
 def _declare_adaptive_avg(dims: int, aten_name: str, inner_name: str, backward_name: str) -> Any:
@@ -608,23 +680,17 @@ def _declare_adaptive_avg(dims: int, aten_name: str, inner_name: str, backward_n
         expose="no",
         node=f"AdaptiveAvgPool{dims}DBackward0",
     )
-    @in_float32
     def pool(self: np.ndarray, output_size: Any) -> np.ndarray:
-        size = _fill(output_size, dims)
-        return apply_along(
-            self, [averaging_matrix(n, o, self.dtype) for n, o in zip(self.shape[-dims:], size)]
-        )
+        return adaptive_average(self, _fill(output_size, dims))
 
     @op(f"{backward_name}(Tensor grad_output, Tensor self) -> Tensor", expose="no")
-    @in_float32
     def backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
-        pairs = zip(self.shape[-dims:], grad_output.shape[-dims:])
-        return apply_along(grad_output, [averaging_matrix(n, o, grad_output.dtype).T for n, o in pairs])
+        return adaptive_average_gradient(grad_output, self.shape, dims)
 
     pool.derivative(self=lambda g, self: backward(g, self))
     backward.derivative(
         grad_output=lambda g, grad_output_shape: pool(g, grad_output_shape[-dims:]),
-        self=lambda self: F.zeros_like(self),
+        self=zeros_of,
     )
 
     @composite(f"{aten_name}(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no")
@@ -661,6 +727,20 @@ def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
     )
 
 
+def _flat_view(tensor: Any, dims: int) -> Any:
+    dense = tensor if tensor.is_contiguous() else tensor.contiguous()
+    return dense.view(*tensor.shape[:-dims], math.prod(tensor.shape[-dims:]))
+
+
+def _last_nan_or_first_maximum(values: np.ndarray) -> np.ndarray:
+    """Where torch finds the maximum along the last dimension."""
+    best = values.argmax(-1)
+    nan = np.isnan(values) if values.dtype.kind in "fV" else np.zeros(1, bool)
+    if not nan.any():
+        return best
+    return np.where(nan.any(-1), values.shape[-1] - 1 - nan[..., ::-1].argmax(-1), best)
+
+
 def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
     name = aten_name.removeprefix("aten::")
 
@@ -674,6 +754,9 @@ def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
         if output_size.__class__ is not int and len(output_size) != dims:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
         size = _fill(output_size, dims)
+        fused = _core.adaptive_max_pool(self, size)
+        if fused is not None:
+            return fused
         spatial = self.shape[-dims:]
         lead = self.shape[:-dims]
         maxima = np.empty((*lead, *size), self.dtype)
@@ -682,7 +765,7 @@ def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
         for place in itertools.product(*map(range, size)):
             window = tuple(slice(*_bins(n, o)[i]) for n, o, i in zip(spatial, size, place))
             values = _dims.flat_from(self[(..., *window)], len(lead))
-            best = values.argmax(-1)
+            best = _last_nan_or_first_maximum(values)
             maxima[(..., *place)] = np.take_along_axis(values, best[..., None], -1)[..., 0]
             places[(..., *place)] = flat[window].reshape(-1)[best]
         return maxima, places
@@ -699,10 +782,10 @@ def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
         return (backward(grads[0], self, result1),)
 
     backward.derivative(
-        grad_output=lambda g, indices: F.gather(
-            _dims.flat_from(g, g.ndim - dims), -1, _dims.flat_from(indices, indices.ndim - dims)
-        ).reshape(indices.shape),
-        self=lambda self: F.zeros_like(self),
+        grad_output=lambda g, indices: F.gather(_flat_view(g, dims), -1, _flat_view(indices, dims)).view(
+            indices.shape
+        ),
+        self=zeros_of,
     )
     return pool
 
@@ -729,13 +812,25 @@ def adaptive_max_pool1d(self: Any, output_size: Any) -> Any:
 
 
 def _fractional_starts(samples: np.ndarray, n: int, out: int, k: int) -> np.ndarray:
-    """Window starts of one dimension from a random number, as Graham's pseudo-random sequence."""
-    if out == 1:
-        return np.array([n - k])
-    alpha = (n - k) / (out - 1)
-    index = np.arange(out - 1)
-    starts = ((index + samples) * alpha).astype(np.int64) - int(samples * alpha)
-    return np.concatenate([starts, [n - k]])
+    """Window starts of one dimension from one random number per plane, as Graham's pseudo-random sequence: (planes, out)."""
+    starts = np.full((samples.size, out), n - k)
+    if out > 1:
+        alpha = (n - k) / (out - 1)
+        sequence = ((np.arange(out - 1) + samples[:, None]) * alpha).astype(np.int64)
+        starts[:, :-1] = sequence - (samples * alpha).astype(np.int64)[:, None]
+    return starts
+
+
+def _fractional_windows(starts: list[np.ndarray], spatial: tuple, size: tuple, kernel: tuple) -> np.ndarray:
+    """The flat places that each window has: (planes, windows, places of a window)."""
+    dims, planes = len(size), len(starts[0])
+    flat: Any = 0
+    for d, (n, o, k) in enumerate(zip(spatial, size, kernel)):
+        places = starts[d][:, :, None] + np.arange(k)
+        shape = [planes] + [1] * (2 * dims)
+        shape[1 + d], shape[1 + dims + d] = o, k
+        flat = flat * n + places.reshape(shape)
+    return flat.reshape(planes, math.prod(size), math.prod(kernel))
 
 
 def _declare_fractional(dims: int, aten_name: str, backward_name: str) -> None:
@@ -758,26 +853,24 @@ def _declare_fractional(dims: int, aten_name: str, backward_name: str) -> None:
             if o + k - 1 > n - (dims == 3):
                 where = "fractional_max_pool2d()" if dims == 2 else "fractional_max_pool3d_out()"
                 raise RuntimeError(f"{where}: pool {side} {k} too large relative to input {side} {n}")
-        maxima = np.empty((*x.shape[:2], *size), x.dtype)
-        places = np.empty(maxima.shape, np.int64)
-        flat = np.arange(math.prod(spatial)).reshape(spatial)
-        for b, c in itertools.product(range(x.shape[0]), range(x.shape[1])):
-            # the samples come width first
-            starts = [
-                _fractional_starts(
-                    random_samples[b, c, dims - 1 - d] if dims == 2 else random_samples[b, c, d],
-                    spatial[d],
-                    size[d],
-                    kernel[d],
-                )
-                for d in range(dims)
-            ]
-            for place in itertools.product(*map(range, size)):
-                window = tuple(slice(starts[d][i], starts[d][i] + kernel[d]) for d, i in enumerate(place))
-                values = x[(b, c, *window)].reshape(-1)
-                best = values.argmax()
-                maxima[(b, c, *place)], places[(b, c, *place)] = values[best], flat[window].reshape(-1)[best]
-        return (maxima, places) if self.ndim == dims + 2 else (maxima[0], places[0])
+        planes = x.shape[0] * x.shape[1]
+        samples = random_samples.reshape(planes, dims)[:, :: -1 if dims == 2 else 1]  # 2-d: width first
+        starts = [
+            _fractional_starts(samples[:, d], n, o, k)
+            for d, (n, o, k) in enumerate(zip(spatial, size, kernel))
+        ]
+        fused = _core.max_pool_at(self, np.concatenate(starts, 1), kernel, size)
+        if fused is not None:
+            return fused
+        windows = _fractional_windows(starts, spatial, size, kernel)
+        values = np.take_along_axis(x.reshape(planes, -1), windows.reshape(planes, -1), 1)
+        values = values.reshape(windows.shape)
+        best = _last_nan_or_first_maximum(values)[..., None]
+        maxima, places = (
+            np.take_along_axis(part, best, 2).reshape(*self.shape[:-dims], *size)
+            for part in (values, windows)
+        )
+        return maxima, places
 
     adaptive = _dispatch.OPS[f"adaptive_max_pool{dims}d_backward"]
 
@@ -799,7 +892,7 @@ def _declare_fractional(dims: int, aten_name: str, backward_name: str) -> None:
         grad_output=lambda g, indices: F.gather(g.flatten(-dims), -1, indices.flatten(-dims)).reshape(
             indices.shape
         ),
-        self=lambda self: F.zeros_like(self),
+        self=zeros_of,
     )
 
 

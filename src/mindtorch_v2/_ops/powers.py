@@ -11,7 +11,7 @@ from .._dispatch import composite, function, op
 from .._dtype import INTEGRAL_NUMS, complex128, float64
 from ._children import child
 from ._namespace import functions as F
-from .pointwise import conj, mul_scalar, rounded
+from .pointwise import conj, mul_scalar, rounded, sub_scalar
 
 
 def _whole_power(base: Any, exponent: Any, dtype: np.dtype) -> Any:
@@ -40,7 +40,7 @@ def pow_tensor_scalar(self: Any, exponent: Any) -> Any:
         if exponent == 0.5 and self.dtype.kind in "fV":
             return np.sqrt(self)
         if exponent == 1:
-            return self.copy()
+            return np.positive(self) if self.dtype.kind in "fc" else self.copy()
         if exponent == 3:
             return self * self * self
         if exponent == -1 and self.dtype.kind == "f":
@@ -86,12 +86,15 @@ def pow_tensor_tensor(self: Any, exponent: Any, out: Any = None) -> Any:
 
 
 def _pow_base_grad(g: Any, self: Any, exponent: Any) -> Any:
-    return F.where(exponent == 0.0, F.zeros((), dtype=g.dtype), g * conj(exponent * self.pow(exponent - 1)))
+    slope = g * conj(exponent * self.pow(sub_scalar(exponent, 1)))
+    zero = F.scalar_tensor(0, dtype=g.dtype)
+    return F.where(exponent == 0.0, zero, slope)
 
 
 def _pow_exponent_grad(g: Any, self: Any, exponent: Any, out: Any) -> Any:
     safe = F.logical_and(self == 0, exponent >= 0) if not exponent.dtype.is_complex else (self == 0)
-    return g * F.where(safe, F.zeros((), dtype=out.dtype), conj(out * F.log(self)))
+    slope = conj(out * F.log(self))
+    return g * F.where(safe, F.scalar_tensor(0, dtype=out.dtype), slope)
 
 
 pow_tensor_tensor.derivative(self=_pow_base_grad, exponent=_pow_exponent_grad)

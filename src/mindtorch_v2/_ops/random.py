@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -107,6 +108,8 @@ def _zeros(g: Any) -> Any:
 def _check_uniform(dtype: Any, low: float, high: float) -> None:
     if dtype._rank < 2:
         raise not_implemented("check_uniform_bounds", dtype)
+    if 0 <= low <= high <= 1:
+        return
     scalar = dtype.to_real()
     largest = _dtype.finfo(scalar).max
     for name, bound in (("from", low), ("to", high)):
@@ -186,7 +189,7 @@ normal_ = _normal_inplace.op.inplace.entry
 
 
 def _check_stds(std: np.ndarray) -> None:
-    if std.dtype.kind == "c":
+    if std.dtype.kind in "cW":
         raise RuntimeError("normal expects standard deviation to be non-complex")
     if std.size and not std.min() >= 0:
         raise RuntimeError("normal expects all elements of std >= 0.0")
@@ -446,6 +449,7 @@ geometric_ = _fill("aten::geometric(Tensor self, float p, *, Generator? generato
 # --- integers
 
 
+@functools.lru_cache(maxsize=32)
 def _bounds(dtype: Any) -> tuple[int, int]:
     if dtype._rank == 0:
         return 0, 1

@@ -48,7 +48,7 @@ def _bernoulli_scalar(self: np.ndarray, p: Any, generator: Any, out: Any = None)
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={chance:g}")
     if not out.size:
         return out
-    if out.dtype.kind == "c":
+    if out.dtype.kind in "cW":
         raise not_implemented("bernoulli_scalar_cpu_", BY_NUM[out.dtype.num])
     return put(out, _sampling.bernoulli(gen, out.size, chance))
 
@@ -60,7 +60,7 @@ def _bernoulli_each(self: np.ndarray, p: np.ndarray, generator: Any, out: Any = 
         p = _expanded(p, out.shape)
     if not out.size:
         return out
-    if out.dtype.kind == "c":
+    if out.dtype.kind in "cW":
         raise not_implemented("bernoulli_tensor_cpu_self_", BY_NUM[out.dtype.num])
     _check_probabilities(p, "bernoulli_tensor_cpu_p_")
     if not out.flags.c_contiguous:

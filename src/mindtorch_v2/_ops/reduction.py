@@ -13,7 +13,7 @@ from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
 from . import _core, _dims, _lanes
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
-from .pointwise import conj, div_scalar
+from .pointwise import conj, div_scalar, mul_scalar
 
 
 def _accumulate_type(array: np.ndarray) -> Any:
@@ -122,7 +122,7 @@ def _into(out: Any, dtype: Any) -> Any:
     out=True,
 )
 def nansum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if dtype is not None and dtype.is_complex and self.dtype.num not in INTEGRAL_NUMS:
         raise _dispatch.not_implemented("nansum_cpu", np.empty(0, dtype._np))
@@ -376,7 +376,7 @@ def _variance(
     count = math.prod([array.shape[d] for d in dims]) if array.ndim else 1
     center = np.add.reduce(wide, axis=dims, keepdims=True) / wide.dtype.type(count)
     away = wide - center
-    if wide.dtype.kind == "c":
+    if wide.dtype.kind in "cW":
         square = np.add.reduce(away.real**2 + away.imag**2, axis=dims, keepdims=keepdim)
     else:
         square = np.add.reduce(
@@ -446,14 +446,15 @@ def _var_grad(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, self_
     if not self_shape:
         return F.full((), math.nan, dtype=g.dtype) if left <= 0 else F.zeros_like(g)
     if dim is None or (len(dims) == len(self_shape) and not keepdim):
-        return (scale * g) * (self - self.mean())
+        centred = self - self.mean()
+        return mul_scalar(g, scale) * centred
     g = restore(g, dim, keepdim, self_shape)
-    return (scale * g) * (self - self.mean(dims, True))
+    centred = self - self.mean(dims, True)
+    return mul_scalar(g, scale) * centred
 
 
 def _std_grad(g: Any, self: Any, out: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
-    fill = F.masked_fill if _dispatch.grad_state.enabled else F.masked_fill_
-    slope = fill(g / (out * 2), out == 0, 0)
+    slope = F.masked_fill_(g / mul_scalar(out, 2), out == 0, 0)
     return _var_grad(slope, self, dim, correction, keepdim, self_shape)
 
 
@@ -540,7 +541,7 @@ def _check_nonempty_dim(array: np.ndarray, dim: int, name: str) -> None:
 
 
 def _check_ordered(array: np.ndarray, name: str) -> None:
-    if array.dtype.kind == "c":
+    if array.dtype.kind in "cW":
         raise RuntimeError(f"{name}(): does not support complex input")
 
 
@@ -550,7 +551,7 @@ def _full_extreme(aten_name: str, ufunc: Any) -> Any:
     @op(f"{aten_name}(Tensor self) -> Tensor", expose="no", node=f"{name.capitalize()}Backward1")
     def extreme(self: np.ndarray) -> Any:
         _check_nonempty(self, name)
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise _dispatch.not_implemented(f"{name}_all", self)
         return ufunc.reduce(self, axis=None)
 
@@ -613,26 +614,14 @@ max_dim = _dim_extreme("aten::max.dim", _argmax)
 min_dim = _dim_extreme("aten::min.dim", _argmin)
 
 
-@op(
+@composite(
     "aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, bool keepdim) -> Tensor",
     expose="no",
-    on="tensors",
 )
 def value_selecting_reduction_backward(grad: Any, dim: int, indices: Any, sizes: Any, keepdim: bool) -> Any:
     if not keepdim and sizes:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
     return F.scatter_(F.zeros(sizes, dtype=grad.dtype), dim, indices, grad)
-
-
-def _gathered(g: Any, dim: int, indices: Any, keepdim: bool) -> Any:
-    if keepdim:
-        return F.gather(g, dim, indices)
-    return F.gather(g, dim, indices.unsqueeze(dim)).squeeze(dim)
-
-
-value_selecting_reduction_backward.derivative(
-    grad=lambda g, dim, indices, keepdim: _gathered(g, dim, indices, keepdim)
-)
 
 
 def _extreme_front(aten_name: str, whole: Any, along: Any, pairwise: str) -> None:
@@ -686,7 +675,7 @@ def _amax_like(aten_name: str, ufunc: Any) -> Any:
             for requested, d in zip(dim, dims):
                 if self.shape[d] == 0:
                     raise IndexError(f"{name}(): Expected reduction dim {requested} to have non-zero size.")
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise _dispatch.not_implemented(f"{name[1:]}_values_cpu", self)
         return _reduce(ufunc, self, dims, keepdim)
 
@@ -729,7 +718,7 @@ def aminmax(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
             )
         if self.shape[axis] == 0:
             raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise _dispatch.not_implemented("aminmax_cpu", self)
     return _reduce(np.minimum, self, axis, keepdim), _reduce(np.maximum, self, axis, keepdim)
 

@@ -119,7 +119,7 @@ def _running_extreme(aten_name: str, helper_name: str, ufunc: Any) -> None:
         out=True,
     )
     def extreme(self: np.ndarray, dim: int) -> Any:
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise _dispatch.not_implemented(f"{name}_cpu", self)
         if not self.ndim and dim not in (0, -1):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
@@ -160,7 +160,7 @@ def logcumsumexp(self: np.ndarray, dim: int) -> np.ndarray:
         raise _dispatch.not_implemented("logcumsumexp_out_cpu", self)
     if not self.ndim or not self.size:
         return self.copy()
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         return _running_log_sum(self, dim)
     wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
     return _dims.dense(np.logaddexp.accumulate(wide, axis=dim)).astype(self.dtype, copy=False)

@@ -366,7 +366,7 @@ def scatter_reduce(
     if reduce not in _AT:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
     kind = self.dtype.kind
-    if (kind == "b" and reduce == "mean") or (kind == "c" and reduce in ("amax", "amin")):
+    if (kind == "b" and reduce == "mean") or (kind in "cW" and reduce in ("amax", "amin")):
         name = BY_NUM[self.dtype.num]._abbr
         raise NotImplementedError(
             f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{name}'"

@@ -35,6 +35,11 @@ def _rows(lengths: np.ndarray | None, offsets: np.ndarray | None) -> tuple[np.nd
     return offsets[..., :-1], np.diff(offsets, axis=-1)
 
 
+def _covers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> bool:
+    """Whether segments, of which none is empty, make up all of the data."""
+    return bool(len(sizes) and sizes.min() > 0 and starts[0] == 0 and starts[-1] + sizes[-1] == data.shape[0])
+
+
 def _each(data: np.ndarray, axis: int, starts: np.ndarray, sizes: np.ndarray) -> Any:
     """(place in the result, slice of the data) for every segment of every row."""
     for row in np.ndindex(starts.shape[:-1]):
@@ -86,8 +91,17 @@ def segment_reduce(
     axis = _check_segments(data, reduce, lengths, indices, offsets, axis, unsafe)
     kind = _NAMES[reduce]
     starts, sizes = _rows(lengths, offsets)
-    out = np.empty((*starts.shape, *data.shape[axis + 1 :]), data.dtype)
     join, nothing = _REDUCERS[kind], _EMPTY[kind] if initial is None else initial
+    if starts.ndim == 1 and data.dtype.kind == "f" and _covers(data, starts, sizes):
+        joined = join.reduceat(data, starts, 0)
+        if initial is not None:
+            join(joined, data.dtype.type(initial), joined)
+        return (
+            joined / sizes.reshape(-1, *[1] * (data.ndim - 1)).astype(data.dtype)
+            if kind == "mean"
+            else joined
+        )
+    out = np.empty((*starts.shape, *data.shape[axis + 1 :]), data.dtype)
     for place, part, n in _each(data, axis, starts, sizes):
         if n == 0:
             out[place] = nothing
@@ -155,7 +169,7 @@ _dispatch.FUNCTIONS["_segment_reduce"] = _dispatch.FUNCTIONS["segment_reduce"]
 def hash_tensor(self: np.ndarray, dim: tuple, keepdim: bool, mode: int) -> np.ndarray:
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise NotImplementedError(
             f"\"xor_sum_cpu\" not implemented for '{_dtype.BY_NUM[self.dtype.num]._abbr}'"
         )

@@ -11,7 +11,7 @@ from .._dispatch import as_view, composite, function, ints, op, view, wrap
 from .._graph import note_holder, storage_of
 from .._meta import is_meta, meta_tensor
 from .._tensor import _strided
-from . import _dims
+from . import _dims, _layout
 from ._children import UNKNOWN, Child, child, strided
 from ._namespace import functions as F
 from ._warn import warn_once
@@ -73,8 +73,8 @@ def as_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | None
 
 
 def _meta_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | None) -> Any:
-    item = self._meta.dtype.itemsize
-    return meta_tensor(size, self._meta.dtype, tuple([s * item for s in stride]))
+    item = self._array_description.dtype.itemsize
+    return meta_tensor(size, self._array_description.dtype, tuple([s * item for s in stride]))
 
 
 as_strided.op.meta = _meta_strided
@@ -104,7 +104,7 @@ def _without_ones(g: Any, size: tuple, stride: tuple) -> tuple[Any, tuple, tuple
     return g, tuple([n for n, _ in kept]), tuple([s for _, s in kept])
 
 
-def _as_strided_backward(
+def as_strided_backward(
     g: Any, size: tuple, stride: tuple, offset: int, in_shape: tuple, in_stride: tuple, in_offset: int
 ) -> Any:
     """Write the gradient to a buffer with the strides of the view, then read that buffer with the strides of the input."""
@@ -114,27 +114,18 @@ def _as_strided_backward(
     if repeated:
         g = g.sum(repeated, True)
         size = tuple([1 if d in repeated else n for d, n in enumerate(size)])
-    if not _dispatch.grad_state.enabled:
-        g, size, stride = _without_ones(g, size, stride)
+    g, size, stride = _without_ones(g, size, stride)
     spread = [d for d, (n, s) in enumerate(zip(in_shape, in_stride)) if s == 0 and n != 1]
     read_shape = tuple([1 if d in spread else n for d, n in enumerate(in_shape)])
     start = min(offset, in_offset)
     extent = max(offset + reach(size, stride), in_offset + reach(read_shape, in_stride)) - start
     memory = g.new_zeros((extent,))
     if _overlaps(size, stride) or _overlaps(read_shape, in_stride):
-        if not _dispatch.grad_state.enabled:
-            places = F.arange(0, extent).as_strided(size, stride, offset - start)
-            rows = g.reshape(-1)
-            memory = memory.index_add_(0, places.reshape(-1), rows)
-        else:
-            places = F.arange(extent).as_strided(size, stride, offset - start).reshape(-1)
-            memory = memory.index_add(0, places, g.reshape(-1))
+        places = F.arange(0, extent).as_strided(size, stride, offset - start)
+        rows = g.reshape(-1)
+        memory = memory.index_add_(0, places.reshape(-1), rows)
     else:
-        memory = (
-            F.as_strided_scatter(memory, g, size, stride, offset - start)
-            if g._rg
-            else _written(memory, g, size, stride, offset - start)
-        )
+        memory.as_strided(size, stride, offset - start).copy_(g)
     if _overlaps(read_shape, in_stride):
         read_places = F.arange(extent).as_strided(read_shape, in_stride, in_offset - start).reshape(-1)
         count = memory.new_zeros((extent,)).index_add(0, read_places, memory.new_ones((read_places.numel(),)))
@@ -147,13 +138,8 @@ def _as_strided_backward(
     return result
 
 
-def _written(memory: Any, g: Any, size: tuple, stride: tuple, offset: int) -> Any:
-    memory.as_strided(size, stride, offset).copy_(g)
-    return memory
-
-
 as_strided.derivative(
-    self=lambda g, size, stride, storage_offset, self_shape, self_strides, self_offset: _as_strided_backward(
+    self=lambda g, size, stride, storage_offset, self_shape, self_strides, self_offset: as_strided_backward(
         g,
         size,
         stride,
@@ -378,7 +364,7 @@ def reshape_as(self: Any, other: Any) -> Any:
 
 def shape_of(tensor: Any) -> tuple:
     """The shape as a plain tuple, without the cost of a Size."""
-    return tensor._meta.shape if tensor._array_missing else tensor._array.shape
+    return tensor._array_description.shape if tensor._array_missing else tensor._array.shape
 
 
 @composite("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
@@ -587,7 +573,7 @@ def _m_t(self: Any) -> Any:
 def _m_h(self: Any) -> Any:
     _needs_matrix(self, "mH")
     transposed = transpose(self, -2, -1)
-    return F.conj(transposed) if transposed._array.dtype.kind == "c" else transposed
+    return F.conj(transposed) if transposed._array.dtype.kind in "cW" else transposed
 
 
 @composite("aten::matrix_H(Tensor(a) self) -> Tensor(a)", expose="no")
@@ -598,16 +584,16 @@ def _matrix_h(self: Any) -> Any:
             f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor{more}"
         )
     if self.ndim == 0:
-        return F.conj(self) if self._array.dtype.kind == "c" else F.alias(self)
+        return F.conj(self) if self._array.dtype.kind in "cW" else F.alias(self)
     transposed = transpose(self, 0, 1)
-    return F.conj(transposed) if transposed._array.dtype.kind == "c" else transposed
+    return F.conj(transposed) if transposed._array.dtype.kind in "cW" else transposed
 
 
 @composite("aten::adjoint(Tensor(a) self) -> Tensor(a)")
 def adjoint(self: Any) -> Any:
     _needs_matrix(self, "adjoint()")
     transposed = transpose(self, -2, -1)
-    return F.conj(transposed) if transposed._array.dtype.kind == "c" else transposed
+    return F.conj(transposed) if transposed._array.dtype.kind in "cW" else transposed
 
 
 _dispatch.METHODS["T"] = property(_numpy_t, doc="The dimensions in reverse order.")
@@ -681,7 +667,7 @@ def restrided(array: np.ndarray, shape: Any, strides: Any) -> np.ndarray:
     """A view of `array` from its first element, with other lengths and strides (in bytes) inside it."""
     if array.flags.c_contiguous and array.dtype.num < 24 and array.size:
         return np.ndarray(shape, array.dtype, array, 0, strides)
-    return np.lib.stride_tricks.as_strided(array, shape, strides)
+    return _layout.strided(array, shape, strides)
 
 
 _expand.derivative(self=lambda g, self_shape: sum_to(g, self_shape))

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, ints, op, view
 from .._tensor import Tensor, _alias_for
-from . import _dims
+from . import _dims, _layout
 from ._children import Child, child, copy_, dtype_number, strided, tensor, tensor_of, view_of, zeros
 from ._namespace import functions as F
 from .shape import restrided, shape_of, size_text, strided_view
@@ -239,10 +239,10 @@ def diagonal(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
     shape = [self.shape[d] for d in others] + [length]
     strides = [self.strides[d] for d in others] + [self.strides[a] + self.strides[b]]
     if length == 0:
-        return np.lib.stride_tricks.as_strided(self, shape, strides)
+        return _layout.strided(self, shape, strides)
     start: list[Any] = [_ALL] * self.ndim
     start[b if offset >= 0 else a] = slice(abs(offset), None)
-    return np.lib.stride_tricks.as_strided(self[tuple(start)], shape, strides)
+    return _layout.strided(self[tuple(start)], shape, strides)
 
 
 diagonal.derivative(

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch, return_types
 from .._dispatch import composite, function, op, unalias
 from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
-from . import _dims
+from . import _core, _dims
 from ._children import UNKNOWN, Child, child, is_contiguous, tensor
 from ._namespace import functions as F
 from .reduction import share_evenly
@@ -40,7 +40,7 @@ def _order(array: np.ndarray, dim: int, descending: bool) -> np.ndarray:
 )
 def sort_op(self: np.ndarray, stable: Any, dim: int, descending: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
@@ -161,24 +161,37 @@ def topk(self: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any
     n = self.shape[dim] if self.ndim else 1
     if not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise RuntimeError(" topk does not support complex dtypes on CPU")
     if self.dtype is NP_BOOL:
         raise RuntimeError("topk does not support bool dtypes on CPU")
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
+    fused = _core.topk(self, k, largest) if dim == self.ndim - 1 else None
+    if fused is not None:
+        return fused
     keys = self.astype(np.float32) if self.dtype is NP_BFLOAT16 else self
-    if n > 64 and k * 8 < n and not (keys.dtype.kind == "f" and np.isnan(keys).any()):
-        part = (
-            np.argpartition(keys, n - k if largest else k - 1, axis=dim) if k else np.argsort(keys, axis=dim)
-        )
-        chosen = np.take(part, range(n - k, n) if largest else range(k), axis=dim)
-        chosen = np.sort(chosen, axis=dim)
+    if n > 64 and 0 < k * 8 < n and not (keys.dtype.kind == "f" and np.isnan(keys).any()):
+        chosen = _chosen(keys, k, dim, largest)
         order = _order(np.take_along_axis(keys, chosen, dim), dim, largest)
         places = np.take_along_axis(chosen, order, dim)
     else:
         places = np.take(_order(keys, dim, largest), range(k), axis=dim)
     return np.take_along_axis(self, places, dim), _dims.dense(places)
+
+
+def _chosen(keys: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray:
+    """The places of the k largest or smallest numbers along a dimension, in the order of places; of equal ones the first."""
+    rows = np.moveaxis(keys, dim, -1)
+    at = rows.shape[-1] - k if largest else k - 1
+    limit = np.partition(rows, at, -1)[..., at : at + 1]
+    taken = rows >= limit if largest else rows <= limit
+    if np.count_nonzero(taken) != k * (rows.size // rows.shape[-1]):
+        equal = rows == limit
+        beyond = k - (taken & ~equal).sum(-1, keepdims=True)
+        taken &= ~equal | (equal.cumsum(-1) <= beyond)
+    places = np.nonzero(taken)[-1].reshape(*rows.shape[:-1], k)
+    return np.moveaxis(places, -1, dim)
 
 
 topk.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indices, self_shape))
@@ -289,6 +302,25 @@ _declare_median("aten::median", False)
 _declare_median("aten::nanmedian", True)
 
 
+def _mode_places(flat: np.ndarray) -> np.ndarray:
+    """The last place of the most frequent number of each row; of several the smallest. NaN are all equal."""
+    if flat.dtype.kind in "fV" and np.isnan(flat).any():
+        places = np.empty(len(flat), np.int64)
+        for i, row in enumerate(flat):
+            values, counts = np.unique(row, return_counts=True)
+            value = values[counts.argmax()]
+            places[i] = np.flatnonzero(row == value if value == value else np.isnan(row))[-1]
+        return places
+    n = flat.shape[1]
+    ordered = np.sort(flat, 1)
+    numbers = np.arange(n)
+    starts = np.zeros(flat.shape, np.int64)
+    np.copyto(starts[:, 1:], numbers[1:], where=ordered[:, 1:] != ordered[:, :-1])
+    run = numbers - np.maximum.accumulate(starts, 1)  # how many equal numbers come before each
+    value = np.take_along_axis(ordered, run.argmax(1)[:, None], 1)
+    return n - 1 - (flat == value)[:, ::-1].argmax(1)
+
+
 @op(
     "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     out=True,
@@ -300,15 +332,10 @@ def mode(self: np.ndarray, dim: int, keepdim: bool) -> Any:
         return self.copy(), np.zeros((), np.int64)
     if not self.shape[dim]:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise _dispatch.not_implemented("mode_cpu", self)
     rows = np.moveaxis(self, dim, -1)
-    flat = _dims.rows(rows)
-    places: Any = np.empty(len(flat), np.int64)
-    for i, row in enumerate(flat):
-        values, counts = np.unique(row, return_counts=True)
-        places[i] = np.flatnonzero(row == values[counts.argmax()])[-1]
-    places = places.reshape(rows.shape[:-1])
+    places: Any = _mode_places(_dims.rows(rows)).reshape(rows.shape[:-1])
     spread = np.expand_dims(places, dim)
     values = np.take_along_axis(self, spread, dim)
     return (values, spread) if keepdim else (np.squeeze(values, dim), places)

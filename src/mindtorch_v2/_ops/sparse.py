@@ -1,6 +1,6 @@
-"""Ops and functions of sparse COO tensors: constructors, conversions, questions for their parts, and methods that dense tensors share.
+"""Ops and functions of sparse tensors: constructors, conversions, questions for their parts, and methods that dense tensors share.
 
-What they compute is in `_sparse`, which is imported with the first sparse tensor.
+What they compute is in `_sparse` and `_sparse_compressed`, which are imported with the first sparse tensor.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._deprecated_signatures import call as call_with_factors
 from .._dispatch import OPS, composite, function, wrap
+from .._graph import grad_state
 from ._namespace import functions as F
 from ._warn import warn_once
 
@@ -244,7 +245,7 @@ def to_sparse(
 ) -> Any:
     """The non-zero elements as a sparse COO tensor, whose first `sparse_dim` dimensions are sparse."""
     if layout is not None and layout is not _dtype.sparse_coo:
-        _no_layout(repr(layout).removeprefix("torch."))
+        return _compressed().compressed(self, layout, blocksize)
     if sparse_dim is not None:
         return _to_sparse_dims(self, sparse_dim)
     return _to_sparse(self, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
@@ -264,6 +265,10 @@ def _to_sparse_dims(self: Any, sparse_dim: int) -> Any:
 
 
 def _nonzero_elements(self: Any, count: int, node: str) -> Any:
+    if self._rg and grad_state.enabled and self.dtype.is_complex:
+        raise RuntimeError(
+            "_to_sparse does not support automatic differentiation for outputs with complex dtype."
+        )
     if not 0 <= count <= self.ndim:
         raise RuntimeError(
             f"dense_to_sparse: sparse_dim argument must be in [0,{self.ndim}] range, but {count} is given"
@@ -321,6 +326,8 @@ def _to_dense_backward(grad: Any, input: Any, masked_grad: Any) -> Any:
 
 @composite("aten::sparse_mask(Tensor self, Tensor mask) -> Tensor", expose="method")
 def sparse_mask(self: Any, mask: Any) -> Any:
+    if mask._is_sparse_layout and not mask.is_sparse:
+        return _compressed().at_places_of(mask.detach(), self)
     return _sparse().masked(self, mask)
 
 
@@ -341,7 +348,9 @@ def _sparse_sum_dims(input: Any, dim: Any) -> Any:
 def _sparse_mm(sparse: Any, dense: Any) -> Any:
     from .. import _sparse_ops
 
-    return _sparse_ops.mm(sparse, dense)
+    if dense._is_sparse_layout:
+        return _sparse_ops.mm(sparse, dense)
+    return _sparse_ops.mm(_compressed().as_coo(sparse), dense)
 
 
 @composite(
@@ -371,6 +380,10 @@ _refuse("indices", "indices expected sparse coordinate tensor layout but got Str
 _refuse("coalesce", "coalesce expected sparse coordinate tensor layout but got Strided")
 _refuse("is_coalesced", "is_coalesced expected sparse coordinate tensor layout but got Strided")
 _refuse("_nnz", "_nnz expected sparse tensor layout but got Strided")
+for _part in ("crow_indices", "col_indices"):
+    _refuse(_part, f"{_part} expected sparse row compressed tensor layout but got Strided")
+for _part in ("ccol_indices", "row_indices"):
+    _refuse(_part, f"{_part} expected sparse column compressed tensor layout but got Strided")
 _refuse("_indices", "Could not run 'aten::_indices' with arguments from the 'CPU' backend.")
 _refuse("_values", "Could not run 'aten::_values' with arguments from the 'CPU' backend.")
 
@@ -387,25 +400,112 @@ def dense_dim(self: Any) -> int:
     return self.ndim
 
 
-def _no_layout(name: str) -> None:
-    raise NotImplementedError(f"{name} tensors are not supported: of the sparse layouts only sparse_coo is")
+def _compressed() -> Any:
+    from .. import _sparse_compressed
+
+    return _sparse_compressed
 
 
-def _compressed(name: str, expose: str) -> None:
-    layout = name.replace("to_", "").replace("_tensor", "")
+def _of_compressed_parts(
+    layout: Any,
+    pointers: Any,
+    indices: Any,
+    values: Any,
+    size: Any,
+    dtype: Any,
+    requires_grad: bool,
+    check: Any,
+) -> Any:
+    module = _compressed()
+    value_tensor = _as_tensor(values)
+    if dtype is not None:
+        value_tensor = value_tensor.to(dtype)
+    strictly = Invariants.enabled if check is None else check
+    parts = (_as_tensor(pointers), _as_tensor(indices), value_tensor)
+    return module.of_parts(*parts, size, module.KINDS[layout._name], strictly, requires_grad)
 
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        _no_layout(layout)
 
-    refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = "Refuse: of the sparse layouts only sparse_coo is supported."
-    function(name, expose=expose)(refuse)
+@function(expose="function")
+def sparse_compressed_tensor(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A tensor in a compressed sparse layout: where its rows (or columns) begin, the other indices, and values."""
+    if layout is None or layout._name not in _compressed().KINDS:
+        raise RuntimeError(
+            "sparse_compressed_tensor expected sparse compressed tensor layout but got " + str(layout)
+        )
+    return _of_compressed_parts(
+        layout, compressed_indices, plain_indices, values, size, dtype, requires_grad, check_invariants
+    )
 
 
-for _name in ("csr", "csc", "bsr", "bsc"):
-    _compressed(f"sparse_{_name}_tensor", "function")
-    _compressed(f"to_sparse_{_name}", "method")
-_compressed("sparse_compressed_tensor", "function")
+@function(expose="function")
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A sparse tensor by rows: where each begins, the columns of its elements, and values."""
+    return _of_compressed_parts(
+        _dtype.sparse_csr, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants
+    )
+
+
+@function(expose="function")
+def sparse_csc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A sparse tensor by columns: where each begins, the rows of its elements, and values."""
+    return _of_compressed_parts(
+        _dtype.sparse_csc, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants
+    )
+
+
+@function(expose="function")
+def sparse_bsr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A sparse tensor of blocks by rows."""
+    return _of_compressed_parts(
+        _dtype.sparse_bsr, crow_indices, col_indices, values, size, dtype, requires_grad, check_invariants
+    )
+
+
+@function(expose="function")
+def sparse_bsc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> Any:  # fmt: skip
+    """A sparse tensor of blocks by columns."""
+    return _of_compressed_parts(
+        _dtype.sparse_bsc, ccol_indices, row_indices, values, size, dtype, requires_grad, check_invariants
+    )
+
+
+@function(expose="method")
+def to_sparse_csr(self: Any, dense_dim: int | None = None) -> Any:
+    """The non-zero elements by rows."""
+    return _compressed().compressed(self, _dtype.sparse_csr)
+
+
+@function(expose="method")
+def to_sparse_csc(self: Any, dense_dim: int | None = None) -> Any:
+    """The non-zero elements by columns."""
+    return _compressed().compressed(self, _dtype.sparse_csc)
+
+
+@function(expose="method")
+def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The blocks that have non-zero elements, by rows."""
+    return _compressed().compressed(self, _dtype.sparse_bsr, blocksize)
+
+
+@function(expose="method")
+def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: int | None = None) -> Any:
+    """The blocks that have non-zero elements, by columns."""
+    return _compressed().compressed(self, _dtype.sparse_bsc, blocksize)
 
 
 @function()

@@ -22,7 +22,7 @@ def _special(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def _refuse_low(name: str, array: np.ndarray) -> None:
-    if array.dtype in LOW_FLOATS or array.dtype.kind == "c":
+    if array.dtype in LOW_FLOATS or array.dtype.kind in "cW":
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{BY_NUM[array.dtype.num]._abbr}'")
 
 
@@ -58,6 +58,8 @@ def _entr(x: np.ndarray) -> np.ndarray:
 
 def _spherical_j0(x: np.ndarray) -> np.ndarray:
     wide = x.astype(np.float64)
+    if np.isfinite(wide).all():
+        return np.divide(np.sin(wide), wide, out=np.ones_like(wide), where=wide != 0)
     return np.where(np.isinf(wide), 0, np.sinc(wide / math.pi))
 
 
@@ -181,9 +183,8 @@ def _second_kind(sign: int) -> Any:
     def value(n: np.ndarray, x: np.ndarray) -> np.ndarray:
         from scipy import special
 
-        return special.eval_chebyu(n, x) + sign * np.where(
-            n > 0, special.eval_chebyu(np.maximum(n - 1, 0), x), 0
-        )
+        combine = np.add if sign > 0 else np.subtract
+        return combine(special.eval_chebyu(n, x), special.eval_chebyu(n - 1, x))  # 0 for degree -1
 
     return value
 
@@ -220,10 +221,15 @@ def _polynomial(aten_name: str, value: Any, shifted: bool) -> None:
     def body(x: np.ndarray, n: np.ndarray) -> np.ndarray:
         kind = x.dtype
         _refuse_low(name, x)
-        degree = np.trunc(np.asarray(n, np.float64)).astype(np.int64)
+        degree = np.asarray(n).astype(np.int64)
         where = x.astype(np.float64)
-        values = value(np.maximum(degree, 0), 2 * where - 1 if shifted else where)
-        return np.where(degree < 0, 0, values).astype(kind)
+        if shifted:
+            where += where
+            where -= 1
+        below = degree < 0
+        if not below.any():
+            return value(degree, where).astype(kind)
+        return np.where(below, 0, value(np.maximum(degree, 0), where)).astype(kind)
 
     op(
         f"{aten_name}(Tensor x, Tensor n) -> Tensor",

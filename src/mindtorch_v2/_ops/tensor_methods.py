@@ -20,7 +20,7 @@ def as_subclass(self: Any, cls: Any) -> Any:
         )
     instance: Any = _dispatch.new_tensor(cls)
     if self._array_missing:
-        instance._array_missing, instance._meta = True, self._meta
+        instance._array_missing, instance._array_description = True, self._array_description
         return track_tensor(instance)
     alias = F.alias(self)
     instance._array, instance._storage, instance._base = alias._array, alias._storage, alias._base

@@ -14,7 +14,7 @@ from . import _core
 from ._children import child
 from ._exp import sigmoid as sigmoid_float32
 from ._namespace import functions as F
-from .pointwise import conj
+from .pointwise import add_scalar, conj, mul_scalar
 
 
 def declare(
@@ -45,7 +45,7 @@ def _scipy(name: str, shown: str) -> Any:
     def kernel(self: np.ndarray) -> np.ndarray:
         from scipy import special
 
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise _dispatch.not_implemented(f"{shown}_vml_cpu", self)
         if self.dtype in LOW_FLOATS:
             return getattr(special, name)(self.astype(np.float32)).astype(self.dtype)
@@ -55,7 +55,7 @@ def _scipy(name: str, shown: str) -> Any:
 
 
 def _sign(self: np.ndarray, out: Any = None) -> np.ndarray:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise NotImplementedError(
             "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
         )
@@ -66,10 +66,10 @@ def _sign(self: np.ndarray, out: Any = None) -> np.ndarray:
 
 
 def _sgn(self: np.ndarray) -> np.ndarray:
-    if self.dtype.kind != "c":
+    if self.dtype.kind not in "cW":
         return _sign(self)
     size = np.abs(self)
-    return np.where(size == 0, 0, self / np.where(size == 0, 1, size)).astype(self.dtype)
+    return np.where(size == 0, self, self / np.where(size == 0, 1, size).astype(self.dtype))
 
 
 def _neg(self: np.ndarray, out: Any = None) -> np.ndarray:
@@ -84,7 +84,7 @@ def _neg(self: np.ndarray, out: Any = None) -> np.ndarray:
 def _abs(self: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype is NP_BOOL:
         raise _dispatch.not_implemented("abs_cpu", self)
-    if out is not None and self.dtype.kind == "c":
+    if out is not None and self.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return np.absolute(self, out)
 
@@ -100,7 +100,7 @@ def _rounded(ufunc: Any) -> Any:
                 return self.copy()
             np.copyto(out, self)
             return out
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise NotImplementedError(f"{name} is not supported for complex inputs")
         return ufunc(self, out)
 
@@ -133,13 +133,13 @@ def _rsqrt(self: np.ndarray, out: Any = None) -> np.ndarray:
 
 
 def _frac(self: np.ndarray) -> np.ndarray:
-    if self.dtype.num in INTEGRAL_NUMS or self.dtype.kind == "c":
+    if self.dtype.num in INTEGRAL_NUMS or self.dtype.kind in "cW":
         raise _dispatch.not_implemented("frac_cpu", self)
     return self - np.trunc(self)
 
 
 def _lgamma(self: np.ndarray) -> np.ndarray:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise _dispatch.not_implemented("lgamma_vml_cpu", self)
     return np.where(np.isneginf(self), np.array(np.inf, self.dtype), _gammaln(self))
 
@@ -149,7 +149,7 @@ _gammaln = _scipy("gammaln", "lgamma")
 
 def _to_degrees(name: str, factor: float) -> Any:
     def kernel(self: np.ndarray) -> np.ndarray:
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise RuntimeError(f"{name} is not supported for complex tensors.")
         return np.multiply(self, factor).astype(self.dtype)
 
@@ -162,6 +162,18 @@ def _scaled_by(factor: float) -> Any:
 
 def _zero(g: Any) -> Any:
     return F.zeros_like(g)
+
+
+# Where a rule has several factors, the right one is computed first, as in torch: its node gets the lower number.
+
+
+def _rsqrt_grad(g: Any, out: Any) -> Any:
+    cube = out.pow(3)
+    return mul_scalar(g, -0.5) * conj(cube)
+
+
+def _bell(g: Any, self: Any, factor: float) -> Any:
+    return mul_scalar(F.exp(-self.pow(2)), factor) * g
 
 
 def _abs_grad(g: Any, self: Any) -> Any:
@@ -181,13 +193,13 @@ declare("aten::expm1", "aten::expm1_", np.expm1, lambda g, out: g * (conj(out) +
 declare("aten::log", "aten::log_", np.log, lambda g, self: g / conj(self))
 declare("aten::log2", "aten::log2_", np.log2, lambda g, self: g / (conj(self) * math.log(2)))
 declare("aten::log10", "aten::log10_", np.log10, lambda g, self: g / (conj(self) * math.log(10)))
-declare("aten::log1p", "aten::log1p_", np.log1p, lambda g, self: g / conj(self + 1), node="Log1PBackward0")
-declare("aten::sqrt", "aten::sqrt_", np.sqrt, lambda g, out: g / (2 * conj(out)))
-declare("aten::rsqrt", "aten::rsqrt_", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)))
+declare("aten::log1p", "aten::log1p_", np.log1p, lambda g, self: g / conj(add_scalar(self, 1)))
+declare("aten::sqrt", "aten::sqrt_", np.sqrt, lambda g, out: g / mul_scalar(conj(out), 2))
+declare("aten::rsqrt", "aten::rsqrt_", _rsqrt, _rsqrt_grad)
 declare("aten::reciprocal", "aten::reciprocal_", np.reciprocal, lambda g, out: -g * conj(out * out))
 declare("aten::sin", "aten::sin_", np.sin, lambda g, self: g * conj(F.cos(self)))
 declare("aten::cos", "aten::cos_", np.cos, lambda g, self: g * -conj(F.sin(self)))
-declare("aten::tan", "aten::tan_", np.tan, lambda g, out: g * conj(1 + out.pow(2)))
+declare("aten::tan", "aten::tan_", np.tan, lambda g, out: g * conj(add_scalar(out.pow(2), 1)))
 declare(
     "aten::asin",
     "aten::asin_",
@@ -203,7 +215,11 @@ declare(
     aliases=("arccos",),
 )
 declare(
-    "aten::atan", "aten::atan_", np.arctan, lambda g, self: g / conj(self * self + 1), aliases=("arctan",)
+    "aten::atan",
+    "aten::atan_",
+    np.arctan,
+    lambda g, self: g / conj(add_scalar(self * self, 1)),
+    aliases=("arctan",),
 )
 declare("aten::sinh", "aten::sinh_", np.sinh, lambda g, self: g * conj(F.cosh(self)))
 declare("aten::cosh", "aten::cosh_", np.cosh, lambda g, self: g * conj(F.sinh(self)))
@@ -233,13 +249,13 @@ declare(
     "aten::erf",
     "aten::erf_",
     _scipy("erf", "erf"),
-    lambda g, self: g * (2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))),
+    lambda g, self: _bell(g, self, 2 / math.sqrt(math.pi)),
 )
 declare(
     "aten::erfc",
     "aten::erfc_",
     _scipy("erfc", "erfc"),
-    lambda g, self: g * (-2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))),
+    lambda g, self: _bell(g, self, -2 / math.sqrt(math.pi)),
 )
 declare(
     "aten::erfinv",
@@ -269,10 +285,12 @@ declare("aten::i0", "aten::i0_", _scipy("i0", "i0"), lambda g, self: g * F.speci
 def digamma(self: np.ndarray) -> np.ndarray:
     from scipy import special
 
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise _dispatch.not_implemented("digamma", self)
     wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
     values = special.digamma(wide)
+    if (wide > 0).all():
+        return values.astype(self.dtype, copy=False)
     values = np.where(
         wide == 0, np.copysign(np.inf, -wide), np.where((wide < 0) & (wide == np.floor(wide)), np.nan, values)
     )
@@ -334,7 +352,7 @@ sigmoid.derivative(self=lambda g, out: F.sigmoid_backward(g, out))
 def sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
     slope = np.subtract(1, output)
     slope = np.multiply(slope, output)
-    return np.multiply(slope if slope.dtype.kind != "c" else np.conj(slope), grad_output)
+    return np.multiply(slope if slope.dtype.kind not in "cW" else np.conj(slope), grad_output)
 
 
 sigmoid_backward.derivative(
@@ -355,18 +373,18 @@ tanh.derivative(self=lambda g, out: F.tanh_backward(g, out))
 def tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
     slope = np.multiply(output, output)
     slope = np.subtract(1, slope)
-    return np.multiply(np.conj(slope) if slope.dtype.kind == "c" else slope, grad_output)
+    return np.multiply(np.conj(slope) if slope.dtype.kind in "cW" else slope, grad_output)
 
 
 tanh_backward.derivative(
     grad_output=lambda g, output: tanh_backward(g, conj(output)),
-    output=lambda g, grad_output, output: grad_output * (-2 * conj(output) * conj(g)),
+    output=lambda g, grad_output, output: grad_output * (mul_scalar(conj(output), -2) * conj(g)),
 )
 
 
 @op("aten::logit(Tensor self, float? eps=None) -> Tensor", promote="float", inplace="aten::logit_", out=True)
 def logit(self: np.ndarray, eps: Any) -> np.ndarray:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise _dispatch.not_implemented("logit_cpu", self)
     z = self if eps is None else np.clip(self, eps, 1 - eps)
     return np.log(z / (1 - z)).astype(self.dtype)
@@ -424,7 +442,7 @@ mvlgamma.derivative(self=_mvlgamma_grad)
 
 @op("aten::round(Tensor self) -> Tensor", promote="same", inplace="aten::round_", expose="no")
 def round_plain(self: np.ndarray) -> np.ndarray:
-    if self.dtype is NP_BOOL or self.dtype.kind == "c":
+    if self.dtype is NP_BOOL or self.dtype.kind in "cW":
         raise _dispatch.not_implemented("round_vml_cpu", self)
     return self.copy() if self.dtype.num in INTEGRAL_NUMS else np.rint(self)
 
@@ -437,7 +455,7 @@ def round_plain(self: np.ndarray) -> np.ndarray:
     node="RoundBackward1",
 )
 def round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
-    if self.dtype.num in INTEGRAL_NUMS or self.dtype.kind == "c":
+    if self.dtype.num in INTEGRAL_NUMS or self.dtype.kind in "cW":
         raise _dispatch.not_implemented("round_cpu", self)
     scale = 10.0 ** abs(decimals)
     return (np.rint(self * scale) / scale if decimals >= 0 else np.rint(self / scale) * scale).astype(
@@ -504,7 +522,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:
 
 
 def _clamp(self: np.ndarray, low: Any, high: Any, out: Any = None) -> np.ndarray:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
     fused = _core.clamp(self, low, high, out)
     if fused is not None:
@@ -622,7 +640,7 @@ def _one_sided(aten_name: str, inplace: str, ufunc: Any) -> None:
 
     @op(f"{aten_name}(Tensor self, Scalar {side}) -> Tensor", inplace=inplace, expose="no", node=None)
     def by_number(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise NotImplementedError("clamp is not supported for complex types")
         low, high = (bound, None) if side == "min" else (None, bound)
         fused = _core.clamp(self, low, high, out)
@@ -649,7 +667,7 @@ def _one_sided(aten_name: str, inplace: str, ufunc: Any) -> None:
         node=f"Clamp{side.title()}Backward1",
     )
     def by_tensor(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
-        if self.dtype.kind == "c":
+        if self.dtype.kind in "cW":
             raise NotImplementedError(f"{name} is not supported for complex types")
         return ufunc(self, bound, out=out)
 
@@ -706,7 +724,7 @@ def nan_to_num(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarr
 def nan_to_num_kernel(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS:
         return self.copy()
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         replaced = np.empty(self.shape, self.dtype)
         replaced.real, replaced.imag = (
             nan_to_num_kernel(part, nan, posinf, neginf) for part in (self.real, self.imag)
@@ -743,12 +761,12 @@ conj_op.derivative(self=lambda g: F.conj(g))
 @function("conj")
 def conj_function(input: Any) -> Any:
     """The complex conjugate; a real tensor is returned as it is."""
-    return conj_op(input) if input._array.dtype.kind == "c" else input
+    return conj_op(input) if input._array.dtype.kind in "cW" else input
 
 
 @op("aten::conj_physical(Tensor self) -> Tensor", inplace="aten::conj_physical_", out=True)
 def conj_physical(self: np.ndarray) -> np.ndarray:
-    return self.copy() if self.dtype.kind != "c" else np.conjugate(self)
+    return self.copy() if self.dtype.kind not in "cW" else np.conjugate(self)
 
 
 conj_physical.derivative(self=lambda g: F.conj(g))
@@ -767,6 +785,8 @@ def resolve_neg(self: Any) -> Any:
 
 @op("aten::angle(Tensor self) -> Tensor", promote="float", out=True)
 def angle(self: np.ndarray) -> np.ndarray:
+    if self.dtype.kind == "W":
+        raise _dispatch.not_implemented("angle_cpu", self)
     if self.dtype.kind == "c":
         return np.angle(self)
     return np.where(np.isnan(self), self, np.where(self < 0, math.pi, 0)).astype(self.dtype)

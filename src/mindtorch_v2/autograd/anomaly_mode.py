@@ -119,5 +119,5 @@ def apply_watched(node: Node, buffer: list, apply: Any) -> tuple:
 def _check(node: Node, results: tuple) -> None:
     isnan = _dispatch.FUNCTIONS["isnan"]
     for number, result in enumerate(results):
-        if result is not None and not result.is_sparse and bool(isnan(result.detach())._array.any()):
+        if result is not None and not result._is_sparse_layout and bool(isnan(result.detach())._array.any()):
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {number}th output.")

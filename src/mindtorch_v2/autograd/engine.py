@@ -192,8 +192,8 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
     buffer[number] = None
     if (
         is_unshared
-        and not accumulated.is_sparse
-        and not gradient.is_sparse
+        and not accumulated._is_sparse_layout
+        and not gradient._is_sparse_layout
         and accumulated._array.dtype is gradient._array.dtype
         and accumulated._array.shape == gradient._array.shape
         and (accumulated._array.flags.c_contiguous or _is_dense(accumulated._array))
@@ -206,8 +206,8 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
 
 def _sum(first: Tensor, second: Tensor) -> Tensor:
     """The sum of two gradients, laid out as the first."""
-    if first.is_sparse or second.is_sparse:
-        return second + first if not second.is_sparse else first + second
+    if first._is_sparse_layout or second._is_sparse_layout:
+        return second + first if not second._is_sparse_layout else first + second
     if first.__class__ is second.__class__ is Tensor and not (first._array_missing or second._array_missing):
         a, b = first._array, second._array
         if not a.flags.c_contiguous and 0 not in a.strides and a.shape == b.shape and a.dtype is b.dtype:
@@ -331,7 +331,7 @@ def _apply_node(node: Node, buffer: list) -> tuple:
                 if (
                     gradient.__class__ is Tensor
                     and not gradient._array_missing
-                    and gradient._array.dtype.kind == "c"
+                    and gradient._array.dtype.kind in "cW"
                 ):
                     return _real_parts(node, results)
         return results
@@ -343,9 +343,13 @@ def _apply_node(node: Node, buffer: list) -> tuple:
 def _real_parts(node: Node, results: tuple) -> tuple:
     """Make complex gradients of real tensors real."""
     for place, gradient in enumerate(results):
-        if gradient.__class__ is Tensor and not gradient._array_missing and gradient._array.dtype.kind == "c":
+        if (
+            gradient.__class__ is Tensor
+            and not gradient._array_missing
+            and gradient._array.dtype.kind in "cW"
+        ):
             edge = node.next[place] if place < len(node.next) else None
-            if edge is not None and edge[0]._input_metadata_of(edge[1])[1].kind != "c":
+            if edge is not None and edge[0]._input_metadata_of(edge[1])[1].kind not in "cW":
                 real = _dispatch.FUNCTIONS["real"](gradient)
                 results = (*results[:place], real, *results[place + 1 :])
     return results
@@ -362,13 +366,13 @@ def _match_results(node: Node, results: list, count: int) -> list:
 def _fit(node: Node, index: int, gradient: Tensor, next_node: Node, number: int) -> Tensor:
     """The gradient with the shape and dtype of the tensor it belongs to."""
     shape, np_dtype = next_node._input_metadata_of(number)
-    if (gradient._array_missing or gradient.is_sparse) and _has_no_layout(gradient):
+    if (gradient._array_missing or gradient._is_sparse_layout) and _has_no_layout(gradient):
         return gradient
     array = gradient._array
     if array.shape != shape:
         gradient = _reduce_to(node, index, gradient, shape)
     if array.dtype is not np_dtype and array.dtype != np_dtype:
-        if array.dtype.kind == "c" and np_dtype.kind != "c":
+        if array.dtype.kind in "cW" and np_dtype.kind not in "cW":
             gradient = _dispatch.FUNCTIONS["real"](gradient)
             if gradient._array.dtype == np_dtype:
                 return gradient
@@ -435,7 +439,7 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
                 variable._grad = _layout_copy(gradient, variable)
         elif create_graph:
             variable._grad = previous + gradient
-        elif previous.is_sparse and not gradient.is_sparse:
+        elif previous._is_sparse_layout and not gradient._is_sparse_layout:
             variable._grad = gradient + previous
         else:
             previous.add_(gradient)
@@ -457,17 +461,20 @@ def _recorded_inputs(buffer: Any) -> tuple:
     """Gradients, some of which may be sparse, as a profiler records them: those by their size."""
     from .._sparse import sized_like
 
-    return tuple([sized_like(g) if g is not None and g.is_sparse else g for g in buffer])
+    return tuple([sized_like(g) if g is not None and g._is_sparse_layout else g for g in buffer])
 
 
 def _has_no_layout(gradient: Tensor) -> bool:
     """Whether a tensor has no strides: sparse and meta tensors; wrapper subclasses have them."""
-    return gradient.is_sparse or (gradient._array_missing and gradient.is_meta)
+    return gradient._is_sparse_layout or (gradient._array_missing and gradient.is_meta)
 
 
 def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
-    if gradient.is_sparse:  # its values may be a view of an expanded gradient
-        return bool(gradient._elements.flags.c_contiguous and gradient._places.flags.c_contiguous)
+    if gradient._is_sparse_layout:  # its values may be a view of an expanded gradient
+        return bool(
+            gradient._elements.flags.c_contiguous
+            and (not gradient.is_sparse or gradient._places.flags.c_contiguous)
+        )
     if _has_no_layout(gradient) or not grad_state.layout_policy:
         return True
     g, v = gradient._array, variable._array

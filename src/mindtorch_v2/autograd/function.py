@@ -187,7 +187,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin):
     def _check_complex(self, place: int) -> None:
         """Raise if a real input gets a complex gradient from the user's backward."""
         following = self.next[place]
-        if following is not None and following[0]._input_metadata_of(following[1])[1].kind != "c":
+        if following is not None and following[0]._input_metadata_of(following[1])[1].kind not in "cW":
             raise RuntimeError(
                 "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  "
                 "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"

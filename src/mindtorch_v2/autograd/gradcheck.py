@@ -154,12 +154,12 @@ def _numerical(fn: Callable[[], Any], tensor: Any, shapes: list, eps: float) -> 
     rows = [np.zeros((array.size, size), np.promote_types(array.dtype, kind)) for size, kind in shapes]
     for row, index in enumerate(np.ndindex(array.shape)):
         derivatives = _directions(fn, array, index, eps, eps, index)
-        if array.dtype.kind == "c":
+        if array.dtype.kind in "cW":
             imaginary = _directions(fn, array, index, 1j * eps, eps, index)
             derivatives = [x + 1j * y for x, y in zip(derivatives, imaginary)]
         for matrix, column in zip(rows, derivatives):
             matrix[row] = column.reshape(-1)
-    if array.dtype.kind != "c":
+    if array.dtype.kind not in "cW":
         rows = [matrix.astype(kind, copy=False) for matrix, (_, kind) in zip(rows, shapes)]
     return rows
 
@@ -222,7 +222,7 @@ def _grads(outputs: Any, inputs: list, given: Any) -> tuple:
 
 
 def _dense(gradient: Any) -> np.ndarray:
-    return (gradient.to_dense() if gradient.is_sparse else gradient)._array
+    return (gradient.to_dense() if gradient._is_sparse_layout else gradient)._array
 
 
 def _analytical(output: Any, inputs: list, check_dtypes: bool = False) -> list[np.ndarray]:
@@ -316,7 +316,7 @@ def _fast(func: Any, inputs: tuple, outputs: tuple, part: str, options: dict) ->
     input_directions = []
     for x in tensors:
         kind = x._array.dtype
-        parts = 2 if kind.kind == "c" else 1
+        parts = 2 if kind.kind in "cW" else 1
         input_directions.append([_unit(x.numel(), _real(kind), generator) for _ in range(parts)])
     output_directions = [_unit(o.numel(), o._array.dtype, generator) for o in outputs]
     numerical = [

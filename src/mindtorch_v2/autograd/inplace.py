@@ -165,8 +165,10 @@ class _PartOfBase(Node):
         return "AsStridedBackward0"
 
     def apply(self, gradient: Any) -> tuple:
-        whole = gradient.new_empty_strided(self.base_shape, self.base_stride).zero_()
-        return (_dispatch.FUNCTIONS["as_strided_scatter"](whole, gradient, *self.geometry),)
+        from .._ops.shape import as_strided_backward  # the ops are imported after autograd
+
+        size, stride, offset = self.geometry
+        return (as_strided_backward(gradient, size, stride, offset, self.base_shape, self.base_stride, 0),)
 
 
 def rebase(tensor: Any, node: Node, number: int = 0) -> None:
@@ -193,10 +195,13 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     copy.next = (edge(base), *node.next[1:])
     if copy.next[0] is not None and node.next[0] is None:
         node.next = (copy.next[0], *node.next[1:])
-    for name in node.saved_tensor_names:
-        saved = getattr(node, "s_" + name, None)
-        if saved.__class__ is SavedResult:
-            saved.written = weakref.ref(copy)
+    saved_results = [
+        saved
+        for name in node.saved_tensor_names
+        if (saved := getattr(node, "s_" + name, None)).__class__ is SavedResult
+    ]
+    for saved in saved_results:
+        saved.written = weakref.ref(copy)
     if Switches.anomaly:
         copy.metadata.update(node.metadata)
     _move_retained(base, copy)
@@ -204,6 +209,8 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     set_requires_grad(base, True)
     tensor._rg = True
     refresh_view(tensor)
+    for saved in saved_results if tensor._grad_fn is not None else ():
+        saved.part = weakref.ref(tensor._grad_fn)
 
 
 def refresh_view(view: Any) -> None:

@@ -42,6 +42,11 @@ def vmap(
     return wrapped
 
 
+def _is_mapped(value: Any) -> bool:
+    """Whether a value has dimensions to map over: a tensor, or a container of tensors with a common batch, such as TensorDict."""
+    return isinstance(value, torch.Tensor) or hasattr(type(value), "_add_batch_dim")
+
+
 def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", repr(func))
 
@@ -61,12 +66,13 @@ def _mapped(
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
             f"{[v.size(d) for v, d in zip(values, dims) if d is not None]} for the mapped dimension"
         )
+    rows = [v if d is None else v.unbind(d) for v, d in zip(values, dims)]
     results = []
     before = torch.get_rng_state() if randomness != "different" else None
     for i in range(sizes[0]):
         if i and randomness == "same":
             torch.set_rng_state(before)
-        example = [v if d is None else v.select(d, i) for v, d in zip(values, dims)]
+        example = [row if d is None else row[i] for row, d in zip(rows, dims)]
         results.append(func(*tree_unflatten(example, spec), **kwargs))
     if randomness == "error" and not torch.equal(before, torch.get_rng_state()):
         torch.set_rng_state(before)
@@ -92,7 +98,7 @@ def _checked_inputs(
             "vmap over "
             "a function with no inputs. The latter is unsupported."
         )
-    values, spec = tree_flatten(args)
+    values, spec = tree_flatten(args, is_leaf=_is_mapped)
     dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(
@@ -107,7 +113,7 @@ def _checked_inputs(
             )
         if dim is None:
             continue
-        if not isinstance(value, torch.Tensor):
+        if not _is_mapped(value):
             raise ValueError(
                 f"{call_text}: Got in_dim={dim} for an input but the input is of type {type(value)}. We cannot "
                 "vmap over "
@@ -125,7 +131,7 @@ def _checked_inputs(
 def _stacked(func: Callable[..., Any], out_dims: Any, results: list[Any]) -> Any:
     """The results of all examples, stacked along their output dimensions."""
     name = _name(func)
-    flat, specs = zip(*(tree_flatten(result) for result in results))
+    flat, specs = zip(*(tree_flatten(result, is_leaf=_is_mapped) for result in results))
     spec = specs[0]
     dims = _broadcast_to_and_flatten(out_dims, spec)
     if not isinstance(out_dims, (int, tuple, list, dict, type(None))):
@@ -145,7 +151,7 @@ def _stacked(func: Callable[..., Any], out_dims: Any, results: list[Any]) -> Any
         if dim is None:
             stacked.append(values[0])
             continue
-        if not isinstance(values[0], torch.Tensor):
+        if not _is_mapped(values[0]):
             raise ValueError(
                 f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(values[0])}. Did "
                 "you mean to "

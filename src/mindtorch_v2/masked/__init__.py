@@ -105,35 +105,30 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
     return torch.cumprod(_filled(input, mask, 1), _dims(input, dim)[0], dtype=dtype).to(dtype)
 
 
-def _extreme(name: str, input: Any, dim: Any, keepdim: Any, dtype: Any, mask: Any) -> Any:
-    dtype = dtype or input.dtype
+def _reduced(name: str, input: Any, dims: Any, keepdim: Any, dtype: Any, mask: Any) -> Any:
+    """A reduction by the op of this name, in the dtype of the input unless another is asked for."""
     filled = _filled(input, mask, _fill(name, input.dtype))
-    return getattr(torch, name)(filled, _dims(input, dim), bool(keepdim)).to(dtype)
+    return getattr(torch, name)(filled, dims, bool(keepdim)).to(dtype or input.dtype)
 
 
 def amax(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The largest element that is not masked."""
-    return _extreme("amax", input, dim, keepdim, dtype, mask)
+    return _reduced("amax", input, _dims(input, dim), keepdim, dtype, mask)
 
 
 def amin(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The smallest element that is not masked."""
-    return _extreme("amin", input, dim, keepdim, dtype, mask)
-
-
-def _place_of_extreme(name: str, input: Any, dim: Any, keepdim: Any, dtype: Any, mask: Any) -> Any:
-    filled = _filled(input, mask, _fill(name, input.dtype))
-    return getattr(torch, name)(filled, dim, bool(keepdim)).to(dtype or input.dtype)
+    return _reduced("amin", input, _dims(input, dim), keepdim, dtype, mask)
 
 
 def argmax(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The place of the largest element that is not masked, in the dtype of the input as in torch."""
-    return _place_of_extreme("argmax", input, dim, keepdim, dtype, mask)
+    return _reduced("argmax", input, dim, keepdim, dtype, mask)
 
 
 def argmin(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The place of the smallest element that is not masked, in the dtype of the input as in torch."""
-    return _place_of_extreme("argmin", input, dim, keepdim, dtype, mask)
+    return _reduced("argmin", input, dim, keepdim, dtype, mask)
 
 
 def mean(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
@@ -167,9 +162,7 @@ def logsumexp(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
 ) -> Any:
     """The logarithm of the sum of exponentials of the elements that are not masked."""
-    dtype = dtype or input.dtype
-    filled = _filled(input, mask, _fill("logsumexp", input.dtype))
-    return torch.logsumexp(filled, _dims(input, dim), bool(keepdim)).to(dtype)
+    return _reduced("logsumexp", input, _dims(input, dim), keepdim, dtype, mask)
 
 
 def logaddexp(

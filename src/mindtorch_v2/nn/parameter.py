@@ -32,9 +32,9 @@ class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
 
 def _has_gradients(data: Any) -> bool:
     """Whether the dtype is floating-point or complex; read without calling `__torch_function__` handlers."""
-    if data.is_sparse:
+    if data._is_sparse_layout:
         return data.is_floating_point() or data.is_complex()
-    kind = _dtype.BY_NUM[(data._meta if data._array_missing else data._array).dtype.num]
+    kind = _dtype.BY_NUM[(data._array_description if data._array_missing else data._array).dtype.num]
     return kind.is_floating_point or kind.is_complex
 
 

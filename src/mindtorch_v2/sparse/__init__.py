@@ -1,4 +1,4 @@
-"""torch.sparse: products, sums and softmax of sparse COO tensors. Other sparse layouts are not supported."""
+"""torch.sparse: products, sums and softmax of sparse tensors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 import mindtorch_v2 as torch
 
-from .. import _dispatch, _sparse, _sparse_ops
+from .. import _dispatch, _sparse, _sparse_compressed, _sparse_ops
 from .._legacy import SPARSE as _TYPES
 from .._ops.sparse import Invariants as _Invariants
 
@@ -23,9 +23,7 @@ globals().update(_TYPES)
 def mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
     """The product of two matrices, sparse or dense, with gradients for both."""
     if reduce is not None:
-        raise NotImplementedError(
-            "sparse.mm with a reduction needs a sparse CSR tensor, which is not supported"
-        )
+        return _sparse_compressed.mm_reduced(sparse, dense, reduce)
     return _dispatch.OPS["_sparse_mm"].entry(sparse, dense)
 
 
@@ -97,13 +95,15 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
 def sampled_addmm(
     input: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0, out: Any = None
 ) -> Any:
-    """Raises: torch has it for sparse CSR tensors, which are not supported."""
-    raise NotImplementedError("sampled_addmm needs a sparse CSR tensor, which is not supported")
+    """beta * input + alpha * (mat1 @ mat2) at the places of `input`, which is a CSR tensor."""
+    return _sparse_compressed.sampled_addmm(input, mat1, mat2, beta, alpha)
 
 
 def spsolve(input: Any, other: Any, *, left: bool = True) -> Any:
-    """Raises: torch has it for sparse CSR tensors, which are not supported."""
-    raise NotImplementedError("spsolve needs a sparse CSR tensor, which is not supported")
+    """X with input @ X = other, for a square CSR matrix; without gradients."""
+    if not left:
+        raise NotImplementedError("spsolve: only left=True is supported")
+    return _sparse_compressed.solved(input, other)
 
 
 def to_sparse_semi_structured(original_tensor: Any, transposed: bool = False) -> Any:

@@ -75,12 +75,12 @@ def calls() -> dict[str, Callable[[], str]]:
 
 
 def _text(run: Callable[..., Any], *arguments: Any) -> str:
-    """What a row gives, or its error."""
+    """What a row gives, or its error; and the next random number, which tells how many were drawn."""
     torch.manual_seed(0)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return repr(run(*arguments))
+            return f"{run(*arguments)!r} {torch.rand((), dtype=torch.float64).item()!r}"
         except Exception as error:
             return f"{type(error).__name__}: {error}"
         finally:

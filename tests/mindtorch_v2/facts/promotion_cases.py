@@ -11,7 +11,7 @@ DTYPES = [
 ]  # fmt: skip
 NUMBERS: dict[str, Any] = {"True": True, "3": 3, "2.5": 2.5, "1j": 1j}
 FORMS = [*[f"{name} {rank}" for name in DTYPES for rank in ("0-dim", "1-dim")], *NUMBERS]
-# torch does not add the larger unsigned integers, and adds half complex numbers only sometimes
+# torch does not add the larger unsigned integers
 SUMMED = [form for form in FORMS if not form.startswith(("uint16", "uint32", "uint64"))]
 DEFAULTS = ["float32", "float64", "float16"]
 
@@ -25,9 +25,9 @@ def operand(torch: Any, form: str) -> Any:
 
 
 def answer(f: Any, *arguments: Any) -> str:
-    """What f gives, as text; its error's type where it refuses. NumPy has no half complex type, the next one takes its place."""
+    """What f gives, as text; its error's type where it refuses."""
     try:
-        return str(f(*arguments)).removeprefix("torch.").replace("complex32", "complex64")
+        return str(f(*arguments)).removeprefix("torch.")
     except Exception as error:
         return type(error).__name__
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ ROWS = (
     "torch.ones(3).addmv_(x, torch.ones(4))",
     "torch.ones(1, 3, 3).baddbmm_(x.reshape(1, 3, 4), x.reshape(1, 4, 3))",
     "torch.arctan2(x, 2.0)",
+    "torch._convolution(x[None], torch.ones(2, 3, 2), None, (1,), (0,), (1,), False, (0,), 1, False, False, True, True)",
+    "torch._grouped_mm(x, torch.ones(2, 4, 2), torch.tensor([1, 3], dtype=torch.int32))",
     "x.arctan2_(2.0)",
     "torch.ops.aten._pin_memory(x)",
     "x.clip_(0.2, 0.4)",
@@ -131,8 +134,13 @@ def accepted_arguments(op: Any) -> Callable[[], list[Any]] | None:
     return None
 
 
+def described_layout(op: Any, make: Callable[[], list[Any]]) -> Any:
+    """What a call of an op gives that leaves memory as it finds it: all but the values."""
+    return described(_dispatch.call(op, tuple(make())).to("meta"))
+
+
 def described_call(op: Any, make: Callable[[], list[Any]]) -> list[Any]:
-    """What a call of an op gives, and its arguments afterwards; the same of its out= form; and its gradients."""
+    """What a call of an op gives, and its arguments afterwards; the same of its out= form; and its first and second derivatives."""
     torch.manual_seed(0)
     arguments = make()
     result = _dispatch.call(op, tuple(arguments))
@@ -146,7 +154,7 @@ def described_call(op: Any, make: Callable[[], list[Any]]) -> list[Any]:
 
 
 def _gradients(op: Any, make: Callable[[], list[Any]]) -> Any:
-    """The gradients of all floating-point arguments, or the error of asking for them."""
+    """The gradients of all floating-point arguments and those of the sum of their squares, or the error of asking for them."""
     torch.manual_seed(0)
     arguments = [_with_gradients(value) for value in make()]
     leaves = [leaf for value in arguments for leaf in (value if isinstance(value, list) else [value])]
@@ -157,11 +165,20 @@ def _gradients(op: Any, make: Callable[[], list[Any]]) -> Any:
         outputs = [
             y for y in (result if isinstance(result, (tuple, list)) else [result]) if _differentiable(y)
         ]
-        if outputs:
-            torch.autograd.backward(outputs, [torch.ones_like(y) for y in outputs])
+        if not outputs:
+            return None
+        tensors = [x for x in leaves if isinstance(x, torch.Tensor) and x.requires_grad]
+        grad = partial(torch.autograd.grad, allow_unused=True)
+        first = grad(outputs, tensors, [torch.ones_like(y) for y in outputs], create_graph=True)
+        squares = [
+            (g * g.conj()).real.sum() if g.is_complex() else g.pow(2).sum()
+            for g in first
+            if _differentiable(g)
+        ]
+        second = grad(squares, tensors) if squares else ()
     except (RuntimeError, NotImplementedError, ValueError, TypeError) as error:
         return f"{type(error).__name__}: {error}"
-    return described([leaf.grad for leaf in leaves if isinstance(leaf, torch.Tensor)])
+    return described([*first, *second])
 
 
 def _with_gradients(value: Any) -> Any:

@@ -165,9 +165,8 @@ def _apply_to_gradient(fn: Callable[[Tensor], Tensor], param: Parameter, new_par
         return
     with torch.no_grad():
         applied = fn(grad)
-    if applied is grad and new_param is param:
-        return
     if new_param is param and grad.device.type == applied.device.type:
+        _dispatch.record(_dispatch.OPS["_has_compatible_shallow_copy_type"], grad, applied)
         grad.data = applied
     else:
         new_param.grad = applied.requires_grad_(grad.requires_grad)
