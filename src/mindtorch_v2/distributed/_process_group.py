@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch_prof.trace import FUNCTION_SCOPE, USER_SCOPE
-
-from .. import _dispatch
+from ..profiler.record_function import (
+    _record_function_with_args_enter,
+    _record_function_with_args_exit,
+    _RecordFunctionFast,
+)
 from ._reduce_op import ReduceOp, reduction
 from ._stores import Store
 from ._transport import Key, Transport
@@ -99,10 +101,10 @@ class ProcessGroup:
         work = Work(tensors if result is None else result)
 
         def run() -> Any:
-            with _recorded(f"gloo:{collective}", USER_SCOPE, tuple(tensors[:1])):
+            with _annotated(f"gloo:{collective}", tensors[:1]):
                 return body(number)
 
-        with _recorded(f"c10d::{op}", FUNCTION_SCOPE, (list(tensors),)):
+        with _RecordFunctionFast(f"c10d::{op}", (list(tensors),)):
             if async_op:
                 self._in_background(work, run)
             else:
@@ -383,11 +385,11 @@ class ProcessGroup:
 
         name = "recv_any_source" if peer is None else "recv"
         work = Work([tensor])
-        with _recorded(f"c10d::{name}_", FUNCTION_SCOPE, ([tensor],)):
+        with _RecordFunctionFast(f"c10d::{name}_", ([tensor],)):
             if async_op:  # each on a thread of its own: receives may be waited for in any order
                 threading.Thread(target=work._run, args=(lambda: body(0),), daemon=True).start()
             else:
-                with _recorded(f"gloo:{name}", USER_SCOPE, (tensor,)):
+                with _annotated(f"gloo:{name}", (tensor,)):
                     work._run(lambda: body(0))
         return work
 
@@ -414,17 +416,13 @@ class ProcessGroup:
 
 
 @contextmanager
-def _recorded(name: str, scope: int, arguments: tuple) -> Iterator[None]:
-    """A row of the profile that is being recorded, if one is."""
-    ranges = _dispatch.ranges
-    if ranges is None:
-        yield
-        return
-    token = ranges.enter(name, scope, -1, 0, arguments)
+def _annotated(name: str, inputs: Sequence[Any]) -> Iterator[None]:
+    """An annotation with inputs."""
+    annotation = _record_function_with_args_enter(name, *inputs)
     try:
         yield
     finally:
-        ranges.exit(token)
+        _record_function_with_args_exit(annotation)
 
 
 def _reduced_parts(parts: list[np.ndarray], op: Any) -> np.ndarray:

@@ -66,7 +66,7 @@ def reduction(op: Any, dtype: np.dtype) -> Any:
     bitwise = kind in (_RedOpType.BAND, _RedOpType.BOR, _RedOpType.BXOR)
     if bitwise and dtype.kind not in "iub":
         raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
-    if dtype.kind == "c" and kind not in (_RedOpType.SUM, _RedOpType.AVG):
+    if dtype.kind in "cW" and kind not in (_RedOpType.SUM, _RedOpType.AVG):
         raise ValueError(f"all_reduce does not support {kind} on complex tensors")
     return _FUNCTIONS[kind]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .._refused import refused_class
+from ..._refused import refused_class
 
 _REASON = "give each process the same number of batches (DistributedSampler does)"
-Join = refused_class("algorithms.join", "Join", _REASON)
+Join = refused_class("torch.distributed.algorithms.join", "Join", _REASON)
 
 
 class JoinHook:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._refused import refused_class, refused_function
+from ..._refused import refused_class, refused_function
 
 _REASON = "backward passes do not cross processes; use DistributedDataParallel or torch.distributed.nn"
-context: Any = refused_class("autograd", "context", _REASON)
-backward = refused_function("autograd", "backward", _REASON)
-get_gradients = refused_function("autograd", "get_gradients", _REASON)
+context: Any = refused_class("torch.distributed.autograd", "context", _REASON)
+backward = refused_function("torch.distributed.autograd", "backward", _REASON)
+get_gradients = refused_function("torch.distributed.autograd", "get_gradients", _REASON)
 
 __all__ = ["backward", "context", "get_gradients"]

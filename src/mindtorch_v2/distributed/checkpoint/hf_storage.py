@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._refused import refused_class
+from ..._refused import refused_class
 
 _REASON = "use safetensors.torch.save_file on one rank, and load_file on each"
-HuggingFaceStorageReader: Any = refused_class("checkpoint.hf_storage", "HuggingFaceStorageReader", _REASON)
-HuggingFaceStorageWriter: Any = refused_class("checkpoint.hf_storage", "HuggingFaceStorageWriter", _REASON)
+HuggingFaceStorageReader: Any = refused_class(
+    "torch.distributed.checkpoint.hf_storage", "HuggingFaceStorageReader", _REASON
+)
+HuggingFaceStorageWriter: Any = refused_class(
+    "torch.distributed.checkpoint.hf_storage", "HuggingFaceStorageWriter", _REASON
+)
 
 __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from .._refused import refused_class, refused_function
+from ..._refused import refused_class, refused_function
 
 _REASON = "parameters cannot be sharded; use torch.nn.parallel.DistributedDataParallel"
 
@@ -36,6 +36,13 @@ class StateDictType(Enum):
     SHARDED_STATE_DICT = auto()
 
 
+class OptimStateKeyType(Enum):
+    """What the keys of an optimizer's state dict are."""
+
+    PARAM_NAME = auto()
+    PARAM_ID = auto()
+
+
 @dataclass
 class CPUOffload:
     """Whether parameters are kept on the CPU."""
@@ -55,27 +62,31 @@ class MixedPrecision:
     cast_root_forward_inputs: bool = True
 
 
-FullyShardedDataParallel: Any = refused_class("fsdp", "FullyShardedDataParallel", _REASON)
-FSDPModule: Any = refused_class("fsdp", "FSDPModule", _REASON)
-FullStateDictConfig: Any = refused_class("fsdp", "FullStateDictConfig", _REASON)
-FullOptimStateDictConfig: Any = refused_class("fsdp", "FullOptimStateDictConfig", _REASON)
-ShardedStateDictConfig: Any = refused_class("fsdp", "ShardedStateDictConfig", _REASON)
-ShardedOptimStateDictConfig: Any = refused_class("fsdp", "ShardedOptimStateDictConfig", _REASON)
-StateDictConfig: Any = refused_class("fsdp", "StateDictConfig", _REASON)
-LocalStateDictConfig: Any = refused_class("fsdp", "LocalStateDictConfig", _REASON)
-LocalOptimStateDictConfig: Any = refused_class("fsdp", "LocalOptimStateDictConfig", _REASON)
-StateDictSettings: Any = refused_class("fsdp", "StateDictSettings", _REASON)
-OptimStateDictConfig: Any = refused_class("fsdp", "OptimStateDictConfig", _REASON)
-MixedPrecisionPolicy: Any = refused_class("fsdp", "MixedPrecisionPolicy", _REASON)
-CPUOffloadPolicy: Any = refused_class("fsdp", "CPUOffloadPolicy", _REASON)
-OffloadPolicy: Any = refused_class("fsdp", "OffloadPolicy", _REASON)
-fully_shard = refused_function("fsdp", "fully_shard", _REASON)
-register_fsdp_forward_method = refused_function("fsdp", "register_fsdp_forward_method", _REASON)
+FullyShardedDataParallel: Any = refused_class("torch.distributed.fsdp", "FullyShardedDataParallel", _REASON)
+FSDPModule: Any = refused_class("torch.distributed.fsdp", "FSDPModule", _REASON)
+FullStateDictConfig: Any = refused_class("torch.distributed.fsdp", "FullStateDictConfig", _REASON)
+FullOptimStateDictConfig: Any = refused_class("torch.distributed.fsdp", "FullOptimStateDictConfig", _REASON)
+ShardedStateDictConfig: Any = refused_class("torch.distributed.fsdp", "ShardedStateDictConfig", _REASON)
+ShardedOptimStateDictConfig: Any = refused_class(
+    "torch.distributed.fsdp", "ShardedOptimStateDictConfig", _REASON
+)
+StateDictConfig: Any = refused_class("torch.distributed.fsdp", "StateDictConfig", _REASON)
+LocalStateDictConfig: Any = refused_class("torch.distributed.fsdp", "LocalStateDictConfig", _REASON)
+LocalOptimStateDictConfig: Any = refused_class("torch.distributed.fsdp", "LocalOptimStateDictConfig", _REASON)
+StateDictSettings: Any = refused_class("torch.distributed.fsdp", "StateDictSettings", _REASON)
+OptimStateDictConfig: Any = refused_class("torch.distributed.fsdp", "OptimStateDictConfig", _REASON)
+MixedPrecisionPolicy: Any = refused_class("torch.distributed.fsdp", "MixedPrecisionPolicy", _REASON)
+CPUOffloadPolicy: Any = refused_class("torch.distributed.fsdp", "CPUOffloadPolicy", _REASON)
+OffloadPolicy: Any = refused_class("torch.distributed.fsdp", "OffloadPolicy", _REASON)
+fully_shard = refused_function("torch.distributed.fsdp", "fully_shard", _REASON)
+register_fsdp_forward_method = refused_function(
+    "torch.distributed.fsdp", "register_fsdp_forward_method", _REASON
+)
 
 __all__ = [
     "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule", "FullOptimStateDictConfig", "FullStateDictConfig",
     "FullyShardedDataParallel", "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy",
-    "OffloadPolicy", "OptimStateDictConfig",
+    "OffloadPolicy", "OptimStateDictConfig", "OptimStateKeyType",
     "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings", "StateDictType", "fully_shard",
     "register_fsdp_forward_method",
 ]  # fmt: skip

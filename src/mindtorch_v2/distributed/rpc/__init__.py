@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._refused import refused_class, refused_function
+from ..._refused import refused_class, refused_function
 
 _REASON = "there are no remote procedure calls; use the collectives of torch.distributed"
 
@@ -14,17 +14,19 @@ def is_available() -> bool:
     return False
 
 
-RRef: Any = refused_class("rpc", "RRef", _REASON)
+RRef: Any = refused_class("torch.distributed.rpc", "RRef", _REASON)
 PyRRef: Any = RRef
-WorkerInfo: Any = refused_class("rpc", "WorkerInfo", _REASON)
-RpcBackendOptions: Any = refused_class("rpc", "RpcBackendOptions", _REASON)
-TensorPipeRpcBackendOptions: Any = refused_class("rpc", "TensorPipeRpcBackendOptions", _REASON)
-init_rpc = refused_function("rpc", "init_rpc", _REASON)
-rpc_sync = refused_function("rpc", "rpc_sync", _REASON)
-rpc_async = refused_function("rpc", "rpc_async", _REASON)
-remote = refused_function("rpc", "remote", _REASON)
-shutdown = refused_function("rpc", "shutdown", _REASON)
-get_worker_info = refused_function("rpc", "get_worker_info", _REASON)
+WorkerInfo: Any = refused_class("torch.distributed.rpc", "WorkerInfo", _REASON)
+RpcBackendOptions: Any = refused_class("torch.distributed.rpc", "RpcBackendOptions", _REASON)
+TensorPipeRpcBackendOptions: Any = refused_class(
+    "torch.distributed.rpc", "TensorPipeRpcBackendOptions", _REASON
+)
+init_rpc = refused_function("torch.distributed.rpc", "init_rpc", _REASON)
+rpc_sync = refused_function("torch.distributed.rpc", "rpc_sync", _REASON)
+rpc_async = refused_function("torch.distributed.rpc", "rpc_async", _REASON)
+remote = refused_function("torch.distributed.rpc", "remote", _REASON)
+shutdown = refused_function("torch.distributed.rpc", "shutdown", _REASON)
+get_worker_info = refused_function("torch.distributed.rpc", "get_worker_info", _REASON)
 
 __all__ = [
     "PyRRef", "RRef", "RpcBackendOptions", "TensorPipeRpcBackendOptions", "WorkerInfo", "get_worker_info", "init_rpc", "is_available",
