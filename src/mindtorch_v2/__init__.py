@@ -18,7 +18,7 @@ from . import _allocator
 
 _allocator.tune()
 
-from . import _dispatch, _dtype
+from . import _dispatch, _dtype, _jit_types
 from . import _ops as _ops
 from ._device import device, get_default_device, set_default_device
 from ._dtype import (
@@ -38,7 +38,10 @@ from ._dtype import (
     preserve_format,
     promote_types,
     set_default_dtype,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
     sparse_csr,
     strided,
 )
@@ -72,7 +75,7 @@ from .torch_version import __version__
 _LAZY = {
     name: name
     for name in (
-        "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures", "fx",
+        "accelerator", "amp", "ao", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx",
         "hub", "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quantization", "quasirandom",
         "random",
         "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
@@ -80,6 +83,10 @@ _LAZY = {
     )
 }  # fmt: skip
 _LAZY_NAMES = {
+    **dict.fromkeys(
+        (*_jit_types.NAMES, "TensorType", "Graph", "Node", "Value", "DispatchKey", "DispatchKeySet", "DisableTorchFunction", "DisableTorchFunctionSubclass"),
+        "_C",
+    ),
     "save": "serialization", "load": "serialization", "set_printoptions": "_tensor_str", "get_printoptions": "_tensor_str",
     "manual_seed": "random", "seed": "random", "initial_seed": "random", "get_rng_state": "random", "set_rng_state": "random",
     "default_generator": "_random", "Generator": "_random", "as_torch": "_as_torch", "compile": "_compile",

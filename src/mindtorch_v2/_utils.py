@@ -29,7 +29,7 @@ def reduce_tensor(tensor: Tensor, protocol: Any) -> tuple[Any, ...]:
         warn_if_has_hooks(tensor)
     state, cls = dict(tensor.__dict__), type(tensor)
     function, args = _reduce_data(tensor)
-    if (cls is Tensor or cls.is_sparse) and not state:
+    if (cls is Tensor or cls._is_sparse_layout) and not state:
         return function, args
     from .nn.parameter import Parameter
 
@@ -43,6 +43,10 @@ def _reduce_data(tensor: Tensor) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     if tensor.is_sparse:
         parts = (tensor._indices(), tensor._values(), tensor.size(), tensor.is_coalesced())
         return _rebuild_sparse_tensor, (tensor.layout, parts)
+    if tensor._is_sparse_layout:
+        kind = tensor._kind
+        indices = (getattr(tensor, kind.pointers)(), getattr(tensor, kind.indices)())
+        return _rebuild_sparse_tensor, (tensor.layout, (*indices, tensor.detach().values(), tensor.size()))
     size, stride, dtype = tuple(tensor.shape), tensor.stride(), tensor.dtype
     if tensor._array_missing:
         return _rebuild_meta_tensor_no_storage, (dtype, size, stride, tensor.requires_grad)
@@ -143,9 +147,9 @@ def _rebuild_meta_tensor_no_storage(dtype: Any, size: Any, stride: Any, requires
 
 
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
-    """A sparse COO tensor of indices, values, size and whether it is coalesced."""
+    """A sparse tensor: COO of indices, values, size and whether it is coalesced, others of pointers, indices, values and size."""
     if layout is not _dtype.sparse_coo:
-        raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+        return torch.sparse_compressed_tensor(*data, layout=layout, check_invariants=True)
     if len(data) == 3:  # written before files said whether a tensor is coalesced
         data = (*data, None)
     indices, values, size, is_coalesced = data

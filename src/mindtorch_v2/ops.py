@@ -25,6 +25,16 @@ class OpOverload:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if _overrides.process_state.functions_guarded and _is_traced(args, kwargs):
             return _overrides.call_function(self, None, args, kwargs)
+        try:
+            return self._called(args, kwargs)
+        except TypeError:
+            wrong = self._wrong_arguments(len(args), kwargs)
+            if wrong is not None:
+                raise wrong from None
+            raise
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the op gives; a TypeError where it does not take these arguments."""
         if "self" in kwargs:
             kwargs["input"] = kwargs.pop("self")
         if self._outs and kwargs.keys() >= set(self._outs):
@@ -32,33 +42,30 @@ class OpOverload:
             kwargs["out"] = out[0] if len(out) == 1 else out
             if not self._op.has_out:
                 return self._packet(*args, **kwargs)
-        try:
-            return self._op.entry(*args, **kwargs)
-        except TypeError:
-            self._check_arguments(len(args), kwargs)
-            raise
+        return self._op.entry(*args, **kwargs)
 
-    def _check_arguments(self, count: int, kwargs: dict[str, Any]) -> None:
-        """Raise torch's error for a call with missing, unknown or too many arguments."""
+    def _wrong_arguments(self, count: int, kwargs: dict[str, Any]) -> RuntimeError | None:
+        """torch's error for a call with missing, unknown or too many arguments."""
         schema = self._schema
         names = {a.name for a in schema.arguments} | {"input", "out"}
         unknown = next((name for name in kwargs if name not in names), None)
         if unknown is not None:
-            raise RuntimeError(
+            return RuntimeError(
                 f"Unknown keyword argument '{unknown}' for operator '{schema.name}'. Schema: {schema}"
-            ) from None
+            )
         if count > len(schema.arguments):
-            raise RuntimeError(
+            return RuntimeError(
                 f"{schema.name}() expected at most {len(schema.arguments)} argument(s) but received {count} argument(s). "
                 f"Declaration: {schema}"
-            ) from None
+            )
         for index, argument in enumerate(schema.arguments):
             name = "input" if argument.name == "self" else argument.name
             positional = index < count and not argument.kwarg_only
             if not (positional or argument.is_out or argument.has_default_value() or name in kwargs):
-                raise RuntimeError(
+                return RuntimeError(
                     f"{schema.name}() is missing value for argument '{argument.name}'. Declaration: {schema}"
-                ) from None
+                )
+        return None
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
@@ -169,10 +176,11 @@ class OpOverloadPacket:
             return function(*args, **kwargs)
         failed: Exception | None = None
         for overload in self._overloads.values():
+            given = dict(kwargs)
             try:
-                return overload(*args, **kwargs)
+                return overload._called(args, given)
             except TypeError as error:
-                failed = failed or error
+                failed = failed or overload._wrong_arguments(len(args), given) or error
         assert failed is not None
         raise failed
 

@@ -66,7 +66,17 @@ MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
 STORAGE_KEY_SEPARATOR = ","
 
-_LAYOUTS = {repr(layout): layout for layout in (_dtype.strided, _dtype.sparse_coo, _dtype.sparse_csr)}
+_LAYOUTS = {
+    repr(layout): layout
+    for layout in (
+        _dtype.strided,
+        _dtype.sparse_coo,
+        _dtype.sparse_csr,
+        _dtype.sparse_csc,
+        _dtype.sparse_bsr,
+        _dtype.sparse_bsc,
+    )
+}
 copyreg.pickle(_dtype.layout, lambda layout: (_get_layout, (repr(layout),)))  # type: ignore[arg-type]
 
 

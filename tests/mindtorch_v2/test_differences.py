@@ -23,7 +23,7 @@ def test_work_on_a_gpu_raises() -> None:
         torch.ones(1).cuda()
 
 
-@pytest.mark.parametrize("name", ["export", "package", "monitor"])
+@pytest.mark.parametrize("name", ["package", "monitor"])
 def test_a_namespace_that_is_left_out_is_absent(name: str) -> None:
     with pytest.raises(AttributeError, match=name):
         getattr(torch, name)
@@ -36,7 +36,7 @@ def test_quantizing_a_model_raises(name: str) -> None:
         getattr(torch.ao.quantization, name)(torch.nn.Linear(2, 2))
 
 
-@pytest.mark.parametrize("name", ["float4_e2m1fn_x2", "complex32", "bits8", "int1", "uint7", "qint8"])
+@pytest.mark.parametrize("name", ["float4_e2m1fn_x2", "bits8", "int1", "uint7", "qint8"])
 @pytest.mark.parametrize(
     "use",
     [

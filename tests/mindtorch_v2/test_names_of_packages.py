@@ -246,9 +246,13 @@ def test_autocast_is_left_out_by_a_guard_of_dispatch_keys() -> None:
         (lambda: torch.ao.quantization.prepare(None), NotImplementedError, "no quantized tensors"),
         (lambda: torch._inductor.compile(None), NotImplementedError, "no code generator"),
         (torch._subclasses.FakeTensorMode, NotImplementedError, "compiler"),
-        (lambda: torch.jit._get_trace_graph(None), RuntimeError, "no TorchScript tracer"),
+        (
+            lambda: torch.export.export(torch.nn.Linear(1, 1), ()),
+            NotImplementedError,
+            "torch.export.export is not part of this library",
+        ),
         (lambda: torch.ops.aten._pin_memory(torch.ones(1)), RuntimeError, "accelerator"),
-        (torch._C.Graph, RuntimeError, "no TorchScript"),
+        (torch._C.DeviceObjType, RuntimeError, "no TorchScript"),
         (torch._functorch.vmap._unwrap_batched, NotImplementedError, "once per example"),
         (torch.Stream, RuntimeError, "accelerator"),
     ],
@@ -349,3 +353,43 @@ def test_placements_say_what_they_are() -> None:
     sizes = [Shard.local_shard_size_and_offset(10, 4, rank) for rank in range(4)]
     assert sizes == [(3, 0), (3, 3), (3, 6), (1, 9)]
     assert Shard.local_shard_size_and_offset(3, 4, 3) == (0, 3)
+
+
+def test_the_size_of_a_storage_counts_its_bytes() -> None:
+    small, large = torch.zeros(1), torch.zeros(1001)
+    assert sys.getsizeof(large.untyped_storage()) - sys.getsizeof(small.untyped_storage()) == 4000
+
+
+def test_policies_say_which_modules_would_be_wrapped() -> None:
+    from mindtorch_v2.distributed.fsdp import wrap
+
+    linear, container = torch.nn.Linear(1, 1), torch.nn.ModuleList()
+    by_class = {"transformer_layer_cls": {torch.nn.Linear}}
+    assert wrap.transformer_auto_wrap_policy(linear, False, 0, **by_class)
+    assert not wrap.transformer_auto_wrap_policy(container, False, 0, **by_class)
+    assert wrap.transformer_auto_wrap_policy(container, True, 0, **by_class)
+    assert wrap.size_based_auto_wrap_policy(linear, False, 10, min_num_params=10)
+    assert not wrap.size_based_auto_wrap_policy(linear, False, 9, min_num_params=10)
+    assert not wrap.size_based_auto_wrap_policy(container, False, 10, min_num_params=10)
+    assert wrap.ModuleWrapPolicy({torch.nn.Linear})(linear, False)
+    assert wrap.wrap(linear) is linear
+
+
+def test_questions_about_symbolic_sizes_have_the_answers_of_numbers() -> None:
+    from mindtorch_v2.fx.experimental import symbolic_shapes
+
+    assert symbolic_shapes.guard_or_false(1)
+    assert not symbolic_shapes.guard_size_oblivious(0)
+    assert symbolic_shapes.free_symbols(torch.ones(2).shape) == set()
+    assert symbolic_shapes.sym_eq((1, 2), (1, 2))
+
+
+def test_a_subclass_keeps_attributes_under_names_of_its_own() -> None:
+    class MetaTensor(torch.Tensor):  # as MONAI's
+        pass
+
+    tensor = torch.ones(2).as_subclass(MetaTensor)
+    tensor._meta = {"affine": 1}
+    tensor.extra = 2
+    assert tensor.__dict__ == {"_meta": {"affine": 1}, "extra": 2}
+    assert tensor.clone().__dict__ == {}

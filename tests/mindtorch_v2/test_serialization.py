@@ -299,7 +299,7 @@ _REFUSALS = (
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(0, len(_GOOD) - 1), st.integers(0, 255)), min_size=1, max_size=8))
 def test_a_damaged_file_loads_or_raises_an_ordinary_error(changes: list[tuple[int, int]]) -> None:
     damaged = bytearray(_GOOD)
@@ -312,7 +312,7 @@ def test_a_damaged_file_loads_or_raises_an_ordinary_error(changes: list[tuple[in
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(sorted({bytes([b]) for b in range(256)})), min_size=1, max_size=30))
 def test_a_random_pickle_loads_or_raises_an_ordinary_error(codes: list[bytes]) -> None:
     try:

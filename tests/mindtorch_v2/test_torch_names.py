@@ -25,7 +25,6 @@ LEFT_OUT = {
     "quantisation": r"quantize.*|quantized_.*|fused_moving_avg_obs_fake_quant|dequantize"
     r"|empty_quantized|choose_qparams.*|q_.*|qscheme|int_repr|q(u?)int.*",
     "types of less than a byte, bits, floats without arithmetic": r"u?int[1-7]|bits?.*|float[48]_.*",
-    "half complex numbers: NumPy has none": r"complex32|chalf",
     "sparse layouts other than COO": r"sparse_(bsc|bsr|csc)|(ccol|crow|col|row)_indices(_copy)?"
     r"|SparseSemiStructuredTensor.*",
     "copies that serve torch's functionalisation": r"indices_copy|values_copy|slice_inverse",

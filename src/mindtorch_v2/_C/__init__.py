@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ from .._device import device as device
 from .._dtype import dtype as dtype
 from .._dtype import layout as layout
 from .._dtype import memory_format as memory_format
+from .._jit_types import CLASSES as _JIT_CLASSES
 from .._random import Generator as Generator
 from .._size import Size as Size
 from .._tensor import Tensor
@@ -19,6 +21,7 @@ from ._dispatch_keys import _ExcludeDispatchKeyGuard as _ExcludeDispatchKeyGuard
 
 TensorBase = Tensor
 _TensorMeta = type(Tensor)
+globals().update(_JIT_CLASSES)
 _VariableFunctions: Any = SimpleNamespace(**_dispatch.FUNCTIONS)
 
 __all__ = ["Generator", "Size", "TensorBase", "device", "dtype", "layout", "memory_format"]
@@ -108,6 +111,10 @@ def __getattr__(name: str) -> Any:
         from ._file_reader import PyTorchFileReader
 
         return PyTorchFileReader
+    if name in ("Graph", "Node", "Value", "TensorType"):
+        from ..jit import _trace_graph
+
+        return getattr(_trace_graph, name)
     if name == "ScriptModule":
         from ..jit import ScriptModule
 
@@ -138,8 +145,8 @@ def _log_api_usage_once(event: str) -> None:
 
 
 def _is_tracing() -> bool:
-    """Whether the TorchScript tracer records: never."""
-    return False
+    """Whether `torch.jit._get_trace_graph` calls a module."""
+    return _get_tracing_state() is not None
 
 
 def _get_accelerator(check: bool | None = None) -> device:
@@ -166,32 +173,7 @@ def _are_functorch_transforms_active() -> bool:
     return bool(_levels.depth)
 
 
-class _JitObject:
-    """A part of a TorchScript program, for isinstance checks and annotations."""
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(f"torch._C.{cls.__name__}: this library has no TorchScript, and builds no graph")
-
-
-class Graph(_JitObject):
-    """A TorchScript graph; cannot be built."""
-
-
-class Node(_JitObject):
-    """A node of a TorchScript graph; cannot be built."""
-
-
-class Value(_JitObject):
-    """A value in a TorchScript graph; cannot be built."""
-
-
-class Block(_JitObject):
-    """A block of a TorchScript graph; cannot be built."""
-
-
-class TensorType(_JitObject):
-    """The TorchScript type of tensors; cannot be built."""
-
-
-def _get_tracing_state() -> None:
-    """The state of the TorchScript tracer: None, as nothing is traced."""
+def _get_tracing_state() -> Any:
+    """The state of the tracer while `torch.jit._get_trace_graph` calls a module; else None."""
+    tracer = sys.modules.get(f"{__package__.rpartition('.')[0]}.jit._trace_graph")
+    return None if tracer is None else tracer.state

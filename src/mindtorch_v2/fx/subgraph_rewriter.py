@@ -38,7 +38,7 @@ def replace_pattern(
     gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule
 ) -> list[Match]:
     """Replace every occurrence of a pattern that does not overlap an earlier one."""
-    return [Match(m.anchor, m.nodes_map) for m in _replace_pattern(gm, pattern, replacement)]
+    return [Match(m.anchor, m.nodes_map) for m in replace_pattern_with_filters(gm, pattern, replacement)]
 
 
 def replace_pattern_with_filters(
@@ -51,26 +51,6 @@ def replace_pattern_with_filters(
     node_name_match: str = "",
 ) -> list[ReplacedPatterns]:
     """The same for occurrences that all filters accept; the replacement may be computed from the occurrence."""
-    return _replace_pattern(
-        gm, pattern, replacement, match_filters, ignore_literals, replacement_callback, node_name_match
-    )
-
-
-def _graph_of(pattern: Callable | Graph | GraphModule) -> Graph:
-    if isinstance(pattern, GraphModule):
-        return pattern.graph
-    return pattern if isinstance(pattern, Graph) else symbolic_trace(pattern).graph
-
-
-def _replace_pattern(
-    gm: GraphModule,
-    pattern: Callable | Graph | GraphModule,
-    replacement: Callable | Graph | GraphModule | None = None,
-    match_filters: list[Callable[[InternalMatch, Graph, Graph], bool]] | None = None,
-    ignore_literals: bool = False,
-    replacement_callback: Callable[[InternalMatch, Graph, Graph], Graph] | None = None,
-    node_name_match: str = "",
-) -> list[ReplacedPatterns]:
     graph, pattern_graph = gm.graph, _graph_of(pattern)
     matcher = SubgraphMatcher(
         pattern_graph, match_output=False, match_placeholder=False, remove_overlapping_matches=True, ignore_literals=ignore_literals
@@ -95,6 +75,15 @@ def _replace_pattern(
     if isinstance(replacement, Module):
         _replace_attributes(gm, replacement)
     return results
+
+
+_replace_pattern = replace_pattern_with_filters  # torch's private name
+
+
+def _graph_of(pattern: Callable | Graph | GraphModule) -> Graph:
+    if isinstance(pattern, GraphModule):
+        return pattern.graph
+    return pattern if isinstance(pattern, Graph) else symbolic_trace(pattern).graph
 
 
 def _replace_match(

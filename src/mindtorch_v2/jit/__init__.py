@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import os
+import sys
 import types
 import typing
 import warnings
@@ -96,6 +97,10 @@ def __getattr__(name: str) -> Any:
         from . import _module
 
         return getattr(_module, name)
+    if name == "_get_trace_graph":
+        from . import _trace_graph
+
+        return _trace_graph._get_trace_graph
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -105,8 +110,9 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether code is being traced: never."""
-    return False
+    """Whether `_get_trace_graph` is calling this code; `trace` calls nothing."""
+    tracer = sys.modules.get(f"{__name__}._trace_graph")
+    return tracer is not None and tracer.state is not None
 
 
 def script(
@@ -169,14 +175,6 @@ def script_if_tracing(fn: Callable) -> Callable:
 
 
 _script_if_tracing = script_if_tracing
-
-
-def _get_trace_graph(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raises: there is no tracer."""
-    raise RuntimeError(
-        "torch.jit._get_trace_graph: this library has no TorchScript tracer; torch.fx.symbolic_trace captures a graph of calls, "
-        "torch.utils.flop_counter.FlopCounterMode counts operations"
-    )
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:

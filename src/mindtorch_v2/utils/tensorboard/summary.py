@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import io
 from typing import Any
 
@@ -12,7 +13,10 @@ from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto  # type: 
 
 import mindtorch_v2 as torch
 
-__all__ = ["histogram", "hparams", "image", "make_np", "pr_curve", "scalar", "text"]
+__all__ = [
+    "audio", "custom_scalars", "histogram", "histogram_raw", "hparams", "image", "make_np", "mesh", "pr_curve", "pr_curve_raw", "scalar",
+    "tensor_proto", "text",
+]  # fmt: skip
 
 
 def make_np(x: Any) -> np.ndarray[Any, Any]:
@@ -115,19 +119,22 @@ def _as_hwc(array: np.ndarray[Any, Any], dataformats: str) -> np.ndarray[Any, An
     return np.concatenate([array] * 3, axis=2) if array.shape[2] == 1 else array
 
 
-def image(tag: str, tensor: Any, dataformats: str = "NCHW") -> Summary:
-    """The record of an image, as PNG."""
+def _png(array: np.ndarray[Any, Any]) -> bytes:
+    """An image of bytes, (height, width, channel), as PNG."""
     from PIL import Image  # type: ignore[import-not-found,unused-ignore]
 
+    out = io.BytesIO()
+    Image.fromarray(array[:, :, 0] if array.shape[2] == 1 else array).save(out, format="PNG")
+    return out.getvalue()
+
+
+def image(tag: str, tensor: Any, dataformats: str = "NCHW") -> Summary:
+    """The record of an image, as PNG."""
     array = _as_hwc(make_np(tensor), dataformats)
     scale = 1 if array.dtype == np.uint8 else 255
     array = (array.astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
-    out = io.BytesIO()
-    Image.fromarray(array).save(out, format="PNG")
     height, width, channels = array.shape
-    picture = Summary.Image(
-        height=height, width=width, colorspace=channels, encoded_image_string=out.getvalue()
-    )
+    picture = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=_png(array))
     return Summary(value=[Summary.Value(tag=tag, image=picture)])
 
 
@@ -143,8 +150,6 @@ def pr_curve(
     tag: str, labels: Any, predictions: Any, num_thresholds: int = 127, weights: Any = None
 ) -> Summary:
     """The record of precision and recall at each threshold: counts of true and false positives and negatives, precision, recall."""
-    from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData  # type: ignore[import-not-found,unused-ignore]
-
     num_thresholds = min(num_thresholds, 127)  # more would not fit the plugin's field
     true, scores = make_np(labels).reshape(-1), make_np(predictions).reshape(-1)
     weight = np.ones(scores.shape) if weights is None else np.broadcast_to(make_np(weights), scores.shape)
@@ -159,11 +164,110 @@ def pr_curve(
     tn, fn = fp[0] - fp, tp[0] - tp
     smallest = 1e-7
     curve = np.stack((tp, fp, tn, fn, tp / np.maximum(smallest, tp + fp), tp / np.maximum(smallest, tp + fn)))
-    data = PrCurvePluginData(version=0, num_thresholds=num_thresholds).SerializeToString()
-    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="pr_curves", content=data))
-    shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=n) for n in curve.shape])
-    content = TensorProto(dtype="DT_FLOAT", float_val=curve.reshape(-1).tolist(), tensor_shape=shape)
+    return pr_curve_raw(tag, curve, num_thresholds)
+
+
+def pr_curve_raw(tag: str, curve: np.ndarray[Any, Any], num_thresholds: int) -> Summary:
+    """The same of rows that are counted already: true and false positives, true and false negatives, precision, recall."""
+    from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData  # type: ignore[import-not-found,unused-ignore]
+
+    data = PrCurvePluginData(version=0, num_thresholds=min(num_thresholds, 127)).SerializeToString()
+    return _tensor_record(tag, curve, "pr_curves", data)
+
+
+def _tensor_record(tag: str, array: np.ndarray[Any, Any], plugin: str, data: bytes = b"") -> Summary:
+    """Numbers for a plugin of TensorBoard."""
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name=plugin, content=data))
+    shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=n) for n in array.shape])
+    content = TensorProto(dtype="DT_FLOAT", float_val=array.reshape(-1).tolist(), tensor_shape=shape)
     return Summary(value=[Summary.Value(tag=tag, metadata=metadata, tensor=content)])
+
+
+def tensor_proto(tag: str, tensor: Any) -> Summary:
+    """The record of a tensor of floats."""
+    return _tensor_record(tag, make_np(tensor), "tensor")
+
+
+def histogram_raw(
+    name: str,
+    min: float,
+    max: float,
+    num: float,
+    sum: float,
+    sum_squares: float,
+    bucket_limits: Any,
+    bucket_counts: Any,
+) -> Summary:
+    """The record of a distribution that is counted already."""
+    proto = HistogramProto(
+        min=min, max=max, num=num, sum=sum, sum_squares=sum_squares, bucket_limit=make_np(bucket_limits).tolist(),
+        bucket=make_np(bucket_counts).tolist(),
+    )  # fmt: skip
+    return Summary(value=[Summary.Value(tag=name, histo=proto)])
+
+
+def audio(tag: str, tensor: Any, sample_rate: int = 44100) -> Summary:
+    """The record of a sound, values from -1 to 1, as WAV with 16 bits."""
+    import wave
+
+    array = make_np(tensor).squeeze()
+    if np.abs(array).max() > 1:
+        array = array.clip(-1, 1)
+    if array.ndim != 1:
+        raise AssertionError("input tensor should be 1 dimensional.")
+    out = io.BytesIO()
+    with wave.open(out, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sample_rate)
+        file.writeframes((array * float(np.iinfo(np.int16).max)).astype("<i2").tobytes())
+    sound = Summary.Audio(
+        sample_rate=sample_rate, num_channels=1, length_frames=array.shape[-1], encoded_audio_string=out.getvalue(),
+        content_type="audio/wav",
+    )  # fmt: skip
+    return Summary(value=[Summary.Value(tag=tag, audio=sound)])
+
+
+def mesh(tag: str, vertices: Any, colors: Any, faces: Any, config_dict: Any) -> Summary:
+    """The records of points or triangles in space."""
+    import json
+
+    from tensorboard.plugins.mesh.plugin_data_pb2 import MeshPluginData  # type: ignore[import-not-found,unused-ignore]
+
+    parts = [("VERTEX", vertices), ("FACE", faces), ("COLOR", colors)]
+    present = [(kind, make_np(tensor)) for kind, tensor in parts if tensor is not None]
+    components = builtins.sum(1 << MeshPluginData.ContentType.Value(kind) for kind, _ in present)
+    text = json.dumps(config_dict or {}, sort_keys=True)
+    values = []
+    for kind, array in present:
+        data = MeshPluginData(
+            version=0, name=tag, content_type=kind, components=components, json_config=text, shape=array.shape
+        )
+        values += _tensor_record(f"{tag}_{kind}", array, "mesh", data.SerializeToString()).value
+    return Summary(value=values)
+
+
+def custom_scalars(layout: dict[str, Any]) -> Summary:
+    """The record of how scalars are put into charts: by category and title, a kind of chart and its tags."""
+    from tensorboard.plugins.custom_scalar import layout_pb2  # type: ignore[import-not-found,unused-ignore]
+
+    categories = []
+    for name, charts in layout.items():
+        rows = []
+        for title, (kind, tags) in charts.items():
+            if kind == "Margin":
+                if len(tags) != 3:
+                    raise AssertionError("a margin chart has three tags: value, lower and upper bound")
+                series = layout_pb2.MarginChartContent.Series(value=tags[0], lower=tags[1], upper=tags[2])
+                content = {"margin": layout_pb2.MarginChartContent(series=[series])}
+            else:
+                content = {"multiline": layout_pb2.MultilineChartContent(tag=list(tags))}
+            rows.append(layout_pb2.Chart(title=title, **content))
+        categories.append(layout_pb2.Category(title=name, chart=rows))
+    text = layout_pb2.Layout(category=categories).SerializeToString()
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="custom_scalars"))
+    content = TensorProto(dtype="DT_STRING", string_val=[text], tensor_shape=TensorShapeProto())
+    return Summary(value=[Summary.Value(tag="custom_scalars__config__", tensor=content, metadata=metadata)])
 
 
 def hparams(

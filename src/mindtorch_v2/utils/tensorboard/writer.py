@@ -6,11 +6,13 @@ import os
 import socket
 import time
 from typing import Any
+from urllib.parse import quote
 
+import numpy as np
 from tensorboard.compat.proto import event_pb2  # type: ignore[import-not-found,unused-ignore]
 from tensorboard.summary.writer.event_file_writer import EventFileWriter  # type: ignore[import-not-found,unused-ignore]
 
-from . import summary
+from . import _embedding, _pytorch_graph, summary
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -73,6 +75,7 @@ class SummaryWriter:
         self.filename_suffix = filename_suffix
         self.file_writer: FileWriter | None = None
         self.all_writers: dict[str, FileWriter] | None = None
+        self._projector = _embedding.ProjectorConfig()
         self._get_file_writer()
 
     def _get_file_writer(self) -> FileWriter:
@@ -196,9 +199,153 @@ class SummaryWriter:
             for name, value in metric_dict.items():
                 writer.add_scalar(name, value, global_step)
 
+    def add_histogram_raw(
+        self,
+        tag: str,
+        min: float,
+        max: float,
+        num: float,
+        sum: float,
+        sum_squares: float,
+        bucket_limits: Any,
+        bucket_counts: Any,
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Write a histogram that is counted already."""
+        if len(bucket_limits) != len(bucket_counts):
+            raise ValueError("len(bucket_limits) != len(bucket_counts), see the document.")
+        value = summary.histogram_raw(tag, min, max, num, sum, sum_squares, bucket_limits, bucket_counts)
+        self._get_file_writer().add_summary(value, global_step, walltime)
+
+    def add_pr_curve_raw(
+        self,
+        tag: str,
+        true_positive_counts: Any,
+        false_positive_counts: Any,
+        true_negative_counts: Any,
+        false_negative_counts: Any,
+        precision: Any,
+        recall: Any,
+        global_step: int | None = None,
+        num_thresholds: int = 127,
+        weights: Any = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Write precision and recall that are counted already."""
+        counts = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts)
+        curve = np.stack([np.asarray(row) for row in (*counts, precision, recall)])
+        value = summary.pr_curve_raw(tag, curve, num_thresholds)
+        self._get_file_writer().add_summary(value, global_step, walltime)
+
+    def add_tensor(
+        self, tag: str, tensor: Any, global_step: int | None = None, walltime: float | None = None
+    ) -> None:
+        """Write a tensor."""
+        self._get_file_writer().add_summary(summary.tensor_proto(tag, tensor), global_step, walltime)
+
+    def add_figure(
+        self,
+        tag: str,
+        figure: Any,
+        global_step: int | None = None,
+        close: bool = True,
+        walltime: float | None = None,
+    ) -> None:
+        """Write a figure of matplotlib, or several, as images."""
+        from matplotlib import pyplot as plt  # type: ignore[import-not-found,unused-ignore]
+        from matplotlib.backends.backend_agg import FigureCanvasAgg  # type: ignore[import-not-found,unused-ignore]
+
+        pictures = []
+        for each in figure if isinstance(figure, list) else [figure]:
+            canvas = FigureCanvasAgg(each)
+            canvas.draw()
+            pictures.append(np.asarray(canvas.buffer_rgba())[:, :, :3].transpose(2, 0, 1))
+            if close:
+                plt.close(each)
+        self.add_images(tag, np.stack(pictures), global_step, walltime)
+
+    def add_audio(
+        self,
+        tag: str,
+        snd_tensor: Any,
+        global_step: int | None = None,
+        sample_rate: int = 44100,
+        walltime: float | None = None,
+    ) -> None:
+        """Write a sound."""
+        value = summary.audio(tag, snd_tensor, sample_rate)
+        self._get_file_writer().add_summary(value, global_step, walltime)
+
+    def add_mesh(
+        self,
+        tag: str,
+        vertices: Any,
+        colors: Any = None,
+        faces: Any = None,
+        config_dict: Any = None,
+        global_step: int | None = None,
+        walltime: float | None = None,
+    ) -> None:
+        """Write points in space, (batch, points, 3), with colours and triangles."""
+        value = summary.mesh(tag, vertices, colors, faces, config_dict)
+        self._get_file_writer().add_summary(value, global_step, walltime)
+
+    def add_custom_scalars(self, layout: dict[str, Any]) -> None:
+        """Write how scalars are put into charts: {category: {title: ["Multiline" or "Margin", tags]}}."""
+        self._get_file_writer().add_summary(summary.custom_scalars(layout))
+
+    def add_custom_scalars_multilinechart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """The same for one chart with a line per tag."""
+        self.add_custom_scalars({category: {title: ["Multiline", tags]}})
+
+    def add_custom_scalars_marginchart(
+        self, tags: list[str], category: str = "default", title: str = "untitled"
+    ) -> None:
+        """The same for one chart of a value between two bounds."""
+        self.add_custom_scalars({category: {title: ["Margin", tags]}})
+
+    def add_graph(
+        self, model: Any, input_to_model: Any = None, verbose: bool = False, use_strict_trace: bool = True
+    ) -> None:
+        """Write the ops of a module, which is called once with the input."""
+        definition = _pytorch_graph.graph(model, input_to_model, verbose, use_strict_trace)
+        self._get_file_writer().add_event(event_pb2.Event(graph_def=definition.SerializeToString()))
+
+    def add_embedding(
+        self,
+        mat: Any,
+        metadata: list[Any] | None = None,
+        label_img: Any = None,
+        global_step: int | None = None,
+        tag: str = "default",
+        metadata_header: list[str] | None = None,
+    ) -> None:
+        """Write points for the projector, with labels and pictures."""
+        points, step = summary.make_np(mat), 0 if global_step is None else global_step
+        if points.ndim != 2:
+            raise AssertionError("mat should be 2D, where mat.size(0) is the number of data points")
+        subdirectory = f"{str(step).zfill(5)}/{quote(tag, safe='')}"
+        root = self._get_file_writer().get_logdir()
+        folder = os.path.join(root, subdirectory)
+        os.makedirs(folder, exist_ok=True)
+        if metadata is not None:
+            if len(metadata) != points.shape[0]:
+                raise AssertionError("#labels should equal with #data points")
+            _embedding.write_labels(folder, metadata, metadata_header)
+        if label_img is not None:
+            if label_img.shape[0] != points.shape[0]:
+                raise AssertionError("#images should equal with #data points")
+            _embedding.write_sprite(folder, label_img)
+        _embedding.write_points(folder, points)
+        name = f"{tag}:{str(step).zfill(5)}"
+        self._projector.embeddings.extend([_embedding.entry(name, subdirectory, metadata, label_img)])
+        _embedding.write_config(root, self._projector)
+
     def __getattr__(self, name: str) -> Any:
-        kinds = "scalar, scalars, histogram, image, images, text, pr_curve and hparams"
-        hint = f"; this library writes {kinds}" if name.startswith("add_") else ""
+        hint = "; this library writes no videos, boxes and ONNX graphs" if name.startswith("add_") else ""
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
     def flush(self) -> None:
