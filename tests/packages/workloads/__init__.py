@@ -10,7 +10,10 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-FAMILIES = ("hugging_face", "training", "optimizers", "vision", "probability", "tools")
+FAMILIES = (
+    "hugging_face", "hugging_face_training", "inspection", "networks", "optimizers", "probability", "probability_models", "tools", "training",
+    "training_loops", "vision",
+)  # fmt: skip
 
 
 def all_workloads() -> dict[str, Callable[[], dict[str, Any]]]:

@@ -108,7 +108,9 @@ def mmengine() -> dict[str, Any]:
             return {"loss": torch.nn.functional.cross_entropy(self.model(inputs), targets)}
 
     model = Model()
-    wrapper = build_optim_wrapper(model, Config({"optimizer": {"type": "SGD", "lr": 0.1}}))
+    wrapper = build_optim_wrapper(
+        model, Config({"wrapper": {"optimizer": {"type": "SGD", "lr": 0.1}}}).wrapper
+    )
     losses = []
     for _ in range(3):
         loss, _logs = model.parse_losses(model(*data()))
