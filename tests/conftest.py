@@ -14,19 +14,23 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from hypothesis import settings
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import _compile
 from mindtorch_v2 import _recording_hooks as _hooks
 from mindtorch_v2.profiler import process_flags
 
+# a deadline is a timing assertion: on a busy machine a test of a millisecond can take half a second
+settings.register_profile("without deadlines", deadline=None)
+settings.load_profile("without deadlines")
+
 
 def pytest_collection_finish() -> None:
     """Hide the collected tests from the garbage collector.
 
-    They are some hundred thousand objects. Whatever walks the collector's lists (a collection, or
-    `gc.get_referrers`, with which the library finds the views of a tensor) takes milliseconds longer for
-    them, thousands of times in a run of the suite.
+    They are some hundred thousand objects: each full collection takes milliseconds longer for them, thousands
+    of times in a run of the suite.
     """
     gc.collect()
     gc.freeze()

@@ -13,7 +13,10 @@ OF_NO_MODULE = {
     "commands/test_screens.py",  # what all commands print in terminals of several widths
     "analysis/test_any_trace.py",  # all analyses of one random trace agree
     "commands/test_folders.py",  # folders are accepted wherever a trace is
+    "analysis/test_accelerators.py",  # devices of all vendors, in all analyses
     "load/test_ascend_levels.py",  # captures of all levels, in both forms
+    "load/test_ascend_memory.py",  # the vendor's memory tables beside both forms
+    "load/test_ascend_variants.py",  # captures as other versions write them
     "commands/test_every_format.py",  # every command on a trace of every format
     "commands/test_deep_nesting.py",  # calls nested thousands of levels deep, in several commands
     "commands/test_hostile_files.py",  # every command on files that no profiler writes
