@@ -217,6 +217,9 @@ def test_each_cycle_of_a_schedule_has_a_folder(tmp_path: Path) -> None:
 
 _HEAD = """
 import os, signal, sys, time
+for ends in (signal.SIGTERM, signal.SIGHUP):  # also under nohup, which leaves a signal ignored
+    signal.signal(ends, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import mindtorch_v2 as torch
 from mindtorch_v2.profiler import profile, record_function
 x = torch.ones(2)
