@@ -63,6 +63,7 @@ EXTENSIONS = [
         *("fused_windows.c", "fused_grid.c"),
         numpy=True,
     ),
+    extension("mindtorch_prof._tree", "tree.c"),
     extension("mindtorch_prof.analysis._longest_path", "longest_path.c"),
     extension("mindtorch_prof.load._reader", "reader.c", "reader_json.c", "reader_spans.c", numpy=True),
 ]

@@ -39,6 +39,13 @@ def distinct(values: IntArray) -> tuple[IntArray, IntArray]:
     return found.astype(values.dtype), places[values.astype(np.int64) - low]
 
 
+def first_rows(number: IntArray, count: int) -> IntArray:
+    """The first row of each number from 0 to `count`; all of them occur."""
+    first = np.empty(count, np.int64)
+    first[number[::-1]] = np.arange(len(number) - 1, -1, -1)  # the last write to a place stays
+    return first
+
+
 def distinct_values(values: IntArray) -> IntArray:
     """The distinct values of a column in ascending order."""
     span = _span(values)

@@ -32,7 +32,7 @@ def step_number(name: str) -> int:
 def step_numbers(names: Sequence[str], name: IntArray) -> IntArray:
     """By event (`name`: into `names`) the number of the step that it marks; -1: none."""
     by_name = np.array([step_number(text) for text in names] or [-1], np.int64)
-    return by_name[name] if len(name) else np.empty(0, np.int64)
+    return by_name[name] if (by_name >= 0).any() else np.full(len(name), -1, np.int64)
 
 
 def is_step(trace: Trace) -> BoolArray:

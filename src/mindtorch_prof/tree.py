@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import BoolArray, IntArray, rows_by, stable_order
+from .core import compiled
 from .trace import Trace
+
+MODULE = "mindtorch_prof._tree"
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,11 @@ def depths(start: IntArray, end: IntArray) -> IntArray:
 def parents(depth: IntArray) -> IntArray:
     """The parent of each event from depths in preorder: the last earlier event one level up."""
     count = len(depth)
+    module = compiled(MODULE)
+    if module is not None:
+        parent = np.empty(count, np.int64)
+        if module.parents(np.ascontiguousarray(depth, np.int64), parent):
+            return parent
     order = stable_order(depth)
     # rows by (depth, place) as single numbers: the parent of a row is the last one before (its depth - 1, its place)
     keys = depth[order].astype(np.int64, copy=False)
@@ -68,17 +76,24 @@ def parents(depth: IntArray) -> IntArray:
 _BLOCK = 1 << 16
 
 
-def last_reaching(end: IntArray) -> IntArray:
+def last_reaching(start: IntArray, end: IntArray) -> tuple[IntArray, bool]:
     """For each event of one thread, sorted by start (longest first), the last earlier one that ends with it or later: of nested events the
-    parent; of others the one that runs on. -1: none."""
+    parent; of others the one that runs on. -1: none. And whether events overlap without lying inside each other."""
+    module = compiled(MODULE)
+    if module is not None:
+        above = np.empty(len(end), np.int64)
+        columns = (np.ascontiguousarray(column, np.int64) for column in (start, end))
+        return above, module.last_reaching(*columns, above)
     above = np.arange(-1, len(end) - 1)
     rows = np.flatnonzero(end[:-1] < end[1:]) + 1
+    crosses = False
     while len(rows):
         # what lies between an event and the one that it points to ends earlier than it does, and so does what that points to
+        crosses = crosses or bool((end[above[rows]] > start[rows]).any())
         further = above[above[rows]]
         above[rows] = further
         rows = rows[(further >= 0) & (end[further] < end[rows])]
-    return above
+    return above, crosses
 
 
 def depths_below(parent: IntArray) -> IntArray:
@@ -99,6 +114,11 @@ def levels(depth: IntArray) -> list[IntArray]:
 
 def nearest(parent: IntArray, stop: BoolArray) -> IntArray:
     """For each row itself or the nearest row above it at which `stop` holds; -1: none. Each round doubles the distance looked at."""
+    module = compiled(MODULE)
+    if module is not None:
+        ancestor = np.empty(len(parent), np.int64)
+        if module.nearest(np.ascontiguousarray(parent, np.int64), np.ascontiguousarray(stop, bool), ancestor):
+            return ancestor
     ancestor = np.where(stop, np.arange(len(parent)), parent)
     rows = np.flatnonzero((ancestor >= 0) & ~stop[ancestor]) if len(parent) else ancestor
     while len(rows):
@@ -244,7 +264,7 @@ def thread_slices(thread: IntArray) -> list[tuple[int, int]]:
     """(first, last) rows of each thread in a column that is sorted by thread."""
     if not len(thread):
         return []
-    cuts = np.flatnonzero(np.diff(thread)) + 1
+    cuts = np.flatnonzero(thread[1:] != thread[:-1]) + 1
     bounds = [0, *cuts.tolist(), len(thread)]
     return list(itertools.pairwise(bounds))
 

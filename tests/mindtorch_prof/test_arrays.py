@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mindtorch_prof.arrays import distinct, distinct_values, rows_by, stable_order
+from mindtorch_prof.arrays import distinct, distinct_values, first_rows, rows_by, stable_order
 
 COLUMNS = {
     "close together": np.array([7, -1, 7, 3, -1, 7]),
@@ -20,6 +20,12 @@ def test_distinct_values_and_their_places_are_those_of_numpy(values: np.ndarray)
     found, found_place = distinct(values)
     assert found.tolist() == distinct_values(values).tolist() == expected.tolist()
     assert found_place.tolist() == place.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize("values", COLUMNS.values(), ids=COLUMNS.keys())
+def test_first_rows_are_those_of_numpy(values: np.ndarray) -> None:
+    found, place = distinct(values)
+    assert first_rows(place, len(found)).tolist() == np.unique(values, return_index=True)[1].tolist()
 
 
 @pytest.mark.parametrize("values", COLUMNS.values(), ids=COLUMNS.keys())

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_builder import make_memory, make_trace
 from trace_strategies import nested_traces
 
+from mindtorch_prof.core import VARIABLE, compiled
 from mindtorch_prof.trace import Trace
-from mindtorch_prof.tree import depths_below, last_reaching, levels, tree
+from mindtorch_prof.tree import MODULE, depths_below, last_reaching, levels, nearest, parents, tree
+
+with_both_cores = pytest.mark.parametrize("core", ["", "python"], ids=["compiled", "python"])
+
+
+@contextmanager
+def chosen(core: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if core:
+            patch.setenv(VARIABLE, core)
+        yield
 
 
 def covered(start: np.ndarray, end: np.ndarray) -> int:
@@ -75,7 +90,69 @@ def test_depths_below_are_those_counted_one_by_one(parents: list[int]) -> None:
     assert depths_below(np.array(parents, np.int64)).tolist() == depths
 
 
-@given(st.lists(st.integers(0, 9), max_size=20))
-def test_the_last_event_that_reaches_as_far_is_found_for_each(ends: list[int]) -> None:
-    expected = [max((j for j in range(i) if ends[j] >= end), default=-1) for i, end in enumerate(ends)]
-    assert last_reaching(np.array(ends, np.int64)).tolist() == expected
+events = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6)), max_size=20).map(
+    lambda pairs: sorted(((start, start + length) for start, length in pairs), key=lambda e: (e[0], -e[1]))
+)
+
+
+@with_both_cores
+@given(events)
+def test_the_last_event_that_reaches_as_far_is_found_for_each(
+    core: str, events: list[tuple[int, int]]
+) -> None:
+    start, end = np.array(events, np.int64).reshape(-1, 2).T
+    with chosen(core):
+        above, crosses = last_reaching(start, end)
+    assert above.tolist() == [
+        max((j for j in range(i) if events[j][1] >= until), default=-1) for i, (_, until) in enumerate(events)
+    ]
+    assert crosses == any(a[0] < b[0] < a[1] < b[1] for a in events for b in events)
+
+
+@with_both_cores
+@given(st.lists(st.integers(0, 4), max_size=20))
+def test_a_parent_is_the_last_earlier_row_one_level_up_even_if_levels_are_missing(
+    core: str, depths: list[int]
+) -> None:
+    expected = [
+        max((j for j in range(i) if depths[j] == depth - 1), default=-1) for i, depth in enumerate(depths)
+    ]
+    known = [i for i, depth in enumerate(depths) if depth == 0 or expected[i] >= 0]
+    with chosen(core):
+        result = parents(np.array(depths, np.int64))
+    assert result[known].tolist() == [expected[i] for i in known]
+
+
+@with_both_cores
+@given(forests, st.data())
+def test_the_nearest_row_that_stops_is_the_first_met_on_the_way_up(
+    core: str, above: list[int], data: st.DataObject
+) -> None:
+    stop = data.draw(st.lists(st.booleans(), min_size=len(above), max_size=len(above)))
+
+    def climb(row: int) -> int:
+        return row if row < 0 or stop[row] else climb(above[row])
+
+    with chosen(core):
+        found = nearest(np.array(above, np.int64), np.array(stop, bool))
+    assert found.tolist() == [climb(row) for row in range(len(above))]
+
+
+@with_both_cores
+def test_the_nearest_row_that_stops_may_stand_below(core: str) -> None:
+    with chosen(core):
+        assert nearest(np.array([2, 0, -1]), np.array([False, False, True])).tolist() == [2, 2, 2]
+
+
+def test_compiled_loops_refuse_columns_of_other_types_and_lengths() -> None:
+    module = compiled(MODULE)
+    if module is None:
+        pytest.skip("the compiled loops were not built, or are not wanted")
+    one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
+    assert not module.parents(one, two)
+    assert not module.nearest(two, np.zeros(1, bool), two)
+    with pytest.raises(IndexError):
+        module.last_reaching(one, two, two)
+    for loop, count in (("parents", 2), ("last_reaching", 3)):
+        with pytest.raises(TypeError):
+            getattr(module, loop)(*[one.astype(np.int32)] * count)

@@ -294,15 +294,24 @@ class _Model:
         self.results, self.graph = results, graph
         trace = self.trace = results.trace
         self.lengths = Lengths(graph.graph)
-        # a runtime call is charged to the op around it, if there is one
-        parent = results.nesting.parent
-        op = nearest(parent, trace.kind != RUNTIME) if len(trace) else parent
-        self.op_of_row = np.where(op >= 0, op, np.arange(len(trace)))
         group, self.names = named_groups((*trace.names, *trace.device.names, NO_OP))
-        self._name_of_row = group[trace.name] if len(trace) else np.empty(0, np.int64)
-        device = trace.device
-        self._name_of_work = group[len(trace.names) + device.name] if len(device) else np.empty(0, np.int64)
-        self._nothing = int(group[-1])
+        self._group_of_name, self._nothing = group, int(group[-1])
+
+    @cached_property
+    def op_of_row(self) -> IntArray:
+        """A runtime call is charged to the op around it, if there is one."""
+        trace, parent = self.trace, self.results.nesting.parent
+        op = nearest(parent, trace.kind != RUNTIME) if len(trace) else parent
+        return np.where(op >= 0, op, np.arange(len(trace)))
+
+    @cached_property
+    def _name_of_row(self) -> IntArray:
+        return self._group_of_name[self.trace.name] if len(self.trace) else np.empty(0, np.int64)
+
+    @cached_property
+    def _name_of_work(self) -> IntArray:
+        trace, device = self.trace, self.trace.device
+        return self._group_of_name[len(trace.names) + device.name] if len(device) else np.empty(0, np.int64)
 
     @cached_property
     def name(self) -> IntArray:

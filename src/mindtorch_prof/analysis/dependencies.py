@@ -48,6 +48,7 @@ _FEW = 5  # launches: of fewer the usual delay is not known
 
 # which predecessor of a kernel is taken for the cause where several ended at the same time: the last of these
 _BY_LAUNCH, _BY_WAIT, _BY_GRAPH, _BY_STREAM = range(4)
+_KIND_OF_LABEL = np.array([LAUNCH, SYNC, GAP, GAP], np.int8)
 
 
 @dataclass(frozen=True)
@@ -125,24 +126,14 @@ class _Builder:
         self._add_backward_threads()
         self._add_helper_threads()
         self._add_begin_and_end()
-        source, target, weight, kind, row, device_row = (
-            np.concatenate([column[:0], *parts]).astype(column.dtype)
-            for parts, column in (
-                (self.sources, self.order),
-                (self.targets, self.order),
-                (self.weights, self.chain_weight),
-                (self.kinds, self.chain_kind),
-                (self.rows, self.chain_row),
-                (self.device_rows, self.chain_device_row),
-            )
-        )
+        source, target = (np.concatenate(parts) for parts in (self.sources, self.targets))
         return Dependencies(
-            Graph(self.begins, self.order, source, target),
+            Graph(self.begins, self.rank, source, target),
             self.time,
-            np.concatenate([self.chain_weight, weight]),
-            np.concatenate([self.chain_kind, kind]),
-            np.concatenate([self.chain_row, row]),
-            np.concatenate([self.chain_device_row, device_row]),
+            _extended(self.chain_weight, self.weights),
+            _extended(self.chain_kind, self.kinds),
+            _extended(self.chain_row, self.rows),
+            _extended(self.chain_device_row, self.device_rows),
             self.node_row,
             self.node_device_row,
             self.is_end,
@@ -220,6 +211,7 @@ class _Builder:
         ends = np.maximum(np.minimum(device.end_ns, end), start)
         work = work[np.lexsort((work, ends[work], start[work]))]
         self.work, self.is_earlier = work, earlier[work]
+        self.precedes = np.zeros(len(work), bool)  # other work waits for it
         self.work_start, self.work_end = start[work], ends[work]
         self.launched, self.launch_row = launched[work], launch_row[work]
 
@@ -253,11 +245,11 @@ class _Builder:
         level[1 + n_host : -1] = 0
         level[0], level[-1] = -1, 2
         since = self.time - self.window.start_ns
-        self.order = np.argsort(since * 4 + level, kind="stable")  # of one thread they are in order already
-        self.rank = np.empty(count, np.int64)
-        self.rank[self.order] = np.arange(count)
+        self.rank = since * 4 + level
 
-        self.chain_weight = np.where(self.begins, 0, np.diff(self.time, prepend=self.time[0]))
+        self.chain_weight = np.zeros(count, np.int64)
+        np.subtract(since[1:], since[:-1], out=self.chain_weight[1:])
+        self.chain_weight[self.begins] = 0
         self.chain_row, self.chain_device_row = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
         self.chain_row[1 : 1 + n_host] = self.host_owner
         self.chain_row[self.start_of + 1] = device.op[self.work]
@@ -292,6 +284,12 @@ class _Builder:
         self.rows.append(row)
         self.device_rows.append(device_row)
 
+    def _is_before(self, node: IntArray, other: IntArray) -> BoolArray:
+        """Whether an edge may lead from a node to another one; of nodes of one rank, from the first to the later."""
+        rank, other_rank = self.rank[node], self.rank[other]
+        is_before: BoolArray = (rank < other_rank) | ((rank == other_rank) & (node < other))
+        return is_before
+
     def _last_before(self, thread: int, times: IntArray) -> IntArray:
         """The last node of a thread strictly before each time; 0, the window's start, if there is none."""
         low, high = self.part_of_thread.get(thread, (0, 0))
@@ -320,7 +318,7 @@ class _Builder:
             keep = (nodes >= 0) & (kernels >= 0)
             which.append(kernels[keep])
             source.append(nodes[keep])
-            how.append(np.full(int(keep.sum()), label))
+            how.append(np.full(int(keep.sum()), label, np.int8))
 
         every = np.arange(len(self.work))
         candidates(every, launch_node, _BY_LAUNCH)
@@ -333,8 +331,9 @@ class _Builder:
 
         kernel, node, label = np.concatenate(which), np.concatenate(source), np.concatenate(how)
         target = self.start_of[kernel]
-        forward = self.rank[node] < self.rank[target]
-        kernel, node, label, target = kernel[forward], node[forward], label[forward], target[forward]
+        forward = self._is_before(node, target)
+        if not forward.all():
+            kernel, node, label, target = kernel[forward], node[forward], label[forward], target[forward]
         # the cause is what ended last
         node_time = self.time[node]
         delay = self.time[target] - node_time
@@ -356,10 +355,14 @@ class _Builder:
             usual, delay - since_cause[kernel]
         )  # launched that long before the cause, or longer
         weight = np.where(is_cause, delay, np.where(label == _BY_LAUNCH, np.maximum(least, 0), 0))
-        kind = np.select([label == _BY_LAUNCH, label == _BY_WAIT], [LAUNCH, SYNC], GAP)
-        # of two that explain a start, a path takes the later edge
-        last = np.concatenate([np.flatnonzero(~is_cause), np.flatnonzero(is_cause)])
-        kernel, node, target, weight, kind = (column[last] for column in (kernel, node, target, weight, kind))
+        kind = _KIND_OF_LABEL[label]
+        self.precedes[(node[label != _BY_LAUNCH] - len(self.host_time) - 1) // 2] = True
+        if (weight[~is_cause] == delay[~is_cause]).any():
+            # of two that explain a start, a path takes the later edge
+            last = np.concatenate([np.flatnonzero(~is_cause), np.flatnonzero(is_cause)])
+            kernel, node, target, weight, kind = (
+                column[last] for column in (kernel, node, target, weight, kind)
+            )
         self._add(node, target, weight, kind, device.op[self.work[kernel]], self.work[kernel])
 
         # what is left waits for nothing that is known: for the host
@@ -523,7 +526,7 @@ class _Builder:
         late = sure & (self.work_end[kernel] > until) & (self.work_start[kernel] < until)
         ended = np.where(late, until, self.work_end[kernel])
         node = np.where(late, self.start_of[kernel], self.start_of[kernel] + 1)
-        keep = np.flatnonzero((self.rank[node] < self.rank[self.close_of[call]]) & (ended <= until))
+        keep = np.flatnonzero(self._is_before(node, self.close_of[call]) & (ended <= until))
         chosen = keep[np.lexsort((kernel[keep], ended[keep], self.close_of[call[keep]]))]
         call, kernel, late, ended, node = (
             call[chosen],
@@ -668,12 +671,14 @@ class _Builder:
             first, nothing = np.array(own[:1], np.int64), np.full(1, -1, np.int64)
             self._add(0 * first, first, self.time[first] - self.window.start_ns, HOST, nothing, nothing)
         last = np.array([high - 1 for _, high in self.part_of_thread.values()], np.int64)
-        last = np.concatenate([[0], last, self.start_of + 1]).astype(np.int64)
+        # of work that others wait for, these end later
+        final = np.flatnonzero(~self.precedes)
+        last = np.concatenate([[0], last, self.start_of[final] + 1]).astype(np.int64)
         main = np.zeros(len(last), bool)
         main[0] = own is None
         if own is not None:
             main |= last == own[1] - 1
-        main[len(last) - len(self.work) :] = True
+        main[len(last) - len(final) :] = True
         # the work of the device, else the window's own thread, is what the end waits for
         cause = int(np.lexsort((np.arange(len(last)), np.where(main, self.time[last], -1)))[-1])
         weight = np.zeros(len(last), np.int64)
@@ -725,3 +730,11 @@ def _last_of_each(key: IntArray, order: IntArray) -> BoolArray:
     if len(key):
         is_last[order[np.append(in_order[1:] != in_order[:-1], True)]] = True
     return is_last
+
+
+def _extended(column: IntArray, parts: list[IntArray]) -> IntArray:
+    """A column of the edges of chains with those between chains appended: in place, so that the longer part is not copied."""
+    count = len(column)
+    column.resize(count + sum(map(len, parts)), refcheck=False)
+    np.concatenate([column[:0], *parts], out=column[count:], casting="same_kind")
+    return column

@@ -531,6 +531,8 @@ class _HostActivity:
             else:
                 parts.append(tuple(column[~idle] for column in part))
                 parts.append(self._parts(self.main_thread, *(column[idle] for column in part[:3])))
+        if len(parts) == 1:
+            return HostLate(*parts[0])
         empty = np.empty(0, np.int64)
         return HostLate(*(np.concatenate([empty, *columns]) for columns in zip(*parts or [(empty,) * 5])))
 
@@ -598,17 +600,21 @@ class _HostActivity:
             order = np.lexsort((-end, start))
         rows, start, end = rows[order], start[order], end[order]
         is_call = np.append(trace.kind == RUNTIME, False)[np.minimum(rows, len(trace))]
-        above = last_reaching(end)
+        above, crosses = last_reaching(start, end)
         event_row = nearest(above, ~is_call)
-        # starts and ends in one order: the last event that has begun at a time is counted, not searched for
-        time = np.concatenate([start, end])
+        # ends and starts in one order: of those at one time the last is a start if there is one, else the end of the innermost event
+        time = np.concatenate([end, start])
         order = np.argsort(time, kind="stable")
         time = time[order]
-        is_last = np.append(time[1:] != time[:-1], True)
-        runs = (np.cumsum(order < len(start)) - 1)[is_last]  # if it has ended, one around it runs
-        time = time[is_last]
-        # the first time is a start: from then on something has begun
-        ended = np.flatnonzero(end[runs] <= time)
+        is_last = np.flatnonzero(np.append(time[1:] != time[:-1], True))
+        time, order = time[is_last], order[is_last]
+        # after a start that event runs, after an end the one around it
+        runs = np.where(order < len(end), np.append(above, 0 * above)[order], order - len(end))
+        if (
+            crosses
+        ):  # it may be a later one that the event does not contain: the last one begun, or one around that
+            runs = np.searchsorted(start, time, side="right") - 1
+        ended = np.flatnonzero((runs >= 0) & (end[runs] <= time))
         while len(ended):
             further = above[runs[ended]]
             runs[ended] = further

@@ -13,8 +13,10 @@ def union(start: IntArray, end: IntArray) -> Intervals:
     """Intervals that cover the same time, in the order of time, with gaps between them."""
     if not len(start):
         return start[:0], end[:0]
-    order = np.argsort(start, kind="stable")
-    start, latest_end = start[order], np.maximum.accumulate(end[order])
+    if (start[1:] < start[:-1]).any():  # most are in the order of time already
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    latest_end = np.maximum.accumulate(end)
     first = np.flatnonzero(np.append(True, start[1:] > latest_end[:-1]))
     return start[first], latest_end[np.append(first[1:] - 1, len(start) - 1)]
 

@@ -26,7 +26,7 @@ class Graph(Columns):
     """
 
     begins: BoolArray  # by node: whether a chain begins with it; the first node does
-    order: IntArray  # int64, the nodes so that every edge leads from an earlier to a later one
+    rank: IntArray  # int64 by node: every edge leads to a higher one, or from a node to a later node of the same rank
     source: IntArray  # int64, nodes, of the edges between chains
     target: IntArray  # int64
 
@@ -38,7 +38,7 @@ class Graph(Columns):
         """The same graph with all edges turned round: node i becomes n - 1 - i."""
         last = self.n_nodes - 1
         begins = np.append(self.begins[1:], True)[::-1].copy()
-        return Graph(begins, last - self.order[::-1], last - self.target, last - self.source)
+        return Graph(begins, -self.rank[::-1], last - self.target, last - self.source)
 
     def reversed_weights(self, weight: IntArray) -> IntArray:
         """The weights of edges, as the edges of `reversed` are numbered."""
@@ -59,18 +59,17 @@ class Lengths:
         # the last node at or before each one, on its chain, that is not just the next of its chain
         self._join = np.maximum.accumulate(np.where(is_join, node, 0)) if count else node
         inner = self._joins[~graph.begins[self._joins]]  # joins that also follow another node
-        rank = np.empty(count, np.int64)
-        rank[graph.order] = node
         edges = np.concatenate([inner, count + np.arange(len(graph.source))])
-        edges = edges[np.argsort(rank[self._heads(edges)], kind="stable")]
-        self._edges, heads = edges, self._heads(edges)
+        heads = self._heads(edges)
+        order = np.lexsort((heads, graph.rank[heads]))
+        edges, heads = edges[order], heads[order]
         self._tails = np.where(edges < count, edges - 1, graph.source[np.maximum(edges - count, 0)])
         place = np.zeros(count, np.int64)
         place[self._joins] = np.arange(len(self._joins))
         self._head_places: IntArray = place[heads]
         self._joins_of_tails: IntArray = self._join[self._tails]
         self._tail_places: IntArray = place[self._joins_of_tails]
-        self._heads_of_edges = heads
+        self._edges, self._heads_of_edges = edges, heads
 
     def _heads(self, edges: IntArray) -> IntArray:
         count = self.graph.n_nodes
@@ -181,7 +180,7 @@ def slack(graph: Graph, weight: IntArray, to_nodes: IntArray, end: int) -> IntAr
     far = int(weight.sum()) + 1
     with_far = Graph(
         np.append(True, turned.begins),
-        np.append(0, turned.order + 1),
+        np.append(turned.rank.min(), turned.rank),
         np.append(turned.source + 1, 0),
         np.append(turned.target + 1, count - end),
     )

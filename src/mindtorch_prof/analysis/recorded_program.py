@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, distinct, distinct_values
+from ..arrays import BoolArray, FloatArray, IntArray, distinct, distinct_values, first_rows
 from ..averages import group_names
 from ..frames import is_user_code
 from ..steps import is_step, step_number
@@ -90,6 +90,9 @@ class ChargedTime:
     def charge(self, times: Intervals) -> Intervals:
         """Charge with what is left of some times, which are a union; returns that."""
         own = without(times, self._taken)
+        if not len(self._taken[0]):
+            self._taken = own
+            return own
         self._taken = union(*(np.concatenate(pair) for pair in zip(self._taken, own)))
         return own
 
@@ -129,7 +132,7 @@ class RecordedProgram:
     def named(self, is_wanted: Callable[[str], bool]) -> BoolArray:
         """Mask of the events whose name fulfils a condition."""
         by_name = np.array([is_wanted(text) for text in self.trace.names] or [False])
-        return by_name[self.trace.name] if len(self.trace) else np.zeros(0, bool)
+        return by_name[self.trace.name] if by_name.any() else np.zeros(len(self.trace), bool)
 
     def enclosing(self, chosen: BoolArray) -> IntArray:
         """For each event the row of its nearest chosen ancestor; -1: none."""
@@ -237,9 +240,10 @@ class RecordedProgram:
         key = (group_of[trace.name[rows]] * (len(trace.stacks) + 1) + trace.stack[rows] + 1) * (
             len(texts) + 1
         )
-        _, first, group = np.unique(key + around + 1, return_index=True, return_inverse=True)
+        used, group = distinct(key + around + 1)
+        first = first_rows(group, len(used))
         keys = [(texts[group_of[trace.name[row]]], self.location(row)) for row in rows[first].tolist()]
-        return ranked_evidence(keys, group.reshape(-1), times_ns)
+        return ranked_evidence(keys, group, times_ns)
 
     def device_evidence(self, rows: IntArray, times_ns: IntArray | None = None) -> list[Evidence]:
         """Events of devices grouped by name and by the op that launched them, the longest first, with the time that is not charged yet;

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import BoolArray, IntArray, distinct
+from ..arrays import BoolArray, IntArray, distinct, stable_order
 from ..json_types import JSONValue
 from ..trace import Columns, Device
 
@@ -52,6 +52,15 @@ class StreamOrder:
 
     def before(self) -> IntArray:
         """By work the one of its stream that ended last before it started; -1: none."""
+        order = stable_order(self._stream)
+        stream, start, end = self._stream[order], self._start[order], self._end[order]
+        follows = np.append(False, stream[1:] == stream[:-1])
+        if not (
+            follows[1:] & (start[1:] < end[:-1])
+        ).any():  # no work of a stream overlaps: it is the one before
+            before = np.empty(len(order), np.int64)
+            before[order] = np.where(follows, np.append(-1, order[:-1]), -1)
+            return before
         place = self._by_end.last(self._stream, self._start, inclusive=True)
         # of work without length at one time, the earlier one comes first
         wrong = place >= np.arange(len(place))
@@ -61,7 +70,9 @@ class StreamOrder:
     def next_of(self, chosen: BoolArray) -> IntArray:
         """By work itself or the next one of its stream that is chosen; -1: none."""
         count = len(chosen)
-        order = np.lexsort((np.arange(count), self._stream))
+        if chosen.all():
+            return np.arange(count)
+        order = stable_order(self._stream)
         place = np.where(chosen[order], np.arange(count), count)
         following = np.minimum.accumulate(place[::-1])[::-1]
         row = np.append(order, -1)[following]

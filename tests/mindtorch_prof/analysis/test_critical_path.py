@@ -253,7 +253,7 @@ def plain_length(path: CriticalPath, weight: list[int]) -> int:
     for number, (source, target) in enumerate(zip(graph.source.tolist(), graph.target.tolist())):
         into[target].append((graph.n_nodes + number, source))
     length = [0] * graph.n_nodes
-    for node in graph.order.tolist():
+    for node in np.argsort(graph.rank, kind="stable").tolist():
         length[node] = max((length[before] + weight[edge] for edge, before in into[node]), default=0)
     return length[path.graph.sink]
 

@@ -30,7 +30,7 @@ def graphs(draw: st.DrawFn) -> tuple[Graph, np.ndarray]:
     edges = draw(st.lists(st.sampled_from(pairs), max_size=12)) if pairs else []
     weight = draw(st.lists(st.integers(0, 9), min_size=count + len(edges), max_size=count + len(edges)))
     columns = np.array(edges, np.int64).reshape(-1, 2)
-    graph = Graph(begins, np.array(order), columns[:, 0], columns[:, 1])
+    graph = Graph(begins, np.argsort(order), columns[:, 0], columns[:, 1])
     return graph, np.where(np.append(begins, np.zeros(len(edges), bool)), 0, np.array(weight, np.int64))
 
 
@@ -46,7 +46,7 @@ def edges_of(graph: Graph) -> list[tuple[int, int, int]]:
 def plain_lengths(graph: Graph, weight: np.ndarray) -> list[int]:
     """The same as `Lengths.to_nodes`: node by node, all edges looked at each time."""
     length = [0] * graph.n_nodes
-    for node in graph.order.tolist():
+    for node in np.argsort(graph.rank, kind="stable").tolist():
         for number, tail, head in edges_of(graph):
             if head == node:
                 length[node] = max(length[node], length[tail] + int(weight[number]))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ... import communication
-from ...arrays import BoolArray, IntArray, distinct
+from ...arrays import BoolArray, IntArray, distinct, first_rows
 from ...inputs import Inputs
 from ...json_types import JSONValue
 from ...trace import ANNOTATION, DEVICE_COPY, NODE, OP, Device, Trace
@@ -483,8 +483,9 @@ def _not_covered(calls: _Calls, work: _DeviceWork) -> list[NotCovered]:
         + np.append(trace.inputs, -1)[launcher]
         + 1,
     )
-    used, first, place, count = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    total = sum_by(place.reshape(-1), length, len(used))
+    used, place = distinct(keys)
+    first, count = first_rows(place, len(used)), np.bincount(place, minlength=len(used))
+    total = sum_by(place, length, len(used))
     rows = []
     for index in range(len(used)):
         row = int(launcher[first[index]])
