@@ -54,6 +54,7 @@ EXTENSIONS = [
     extension(
         "mindtorch_v2.profiler.record._core",
         *("recorder.c", "calls.c", "inputs.c", "memory.c", "tensors.c", "log.c", "table.c", "clock.c"),
+        "turns.c",
         numpy=True,
     ),
     extension("mindtorch_v2._slots", "tensor_slots.c", "operators.c", "annotations.c"),

@@ -192,8 +192,8 @@ static int call_other(Thread *thread, PyFrameObject *frame, int event, PyObject 
     return result;
 }
 
-/* -1: an interrupt is set. The call does not take place then, and so is not logged. */
-static int log_event(Core *core, Thread *thread, PyFrameObject *frame, int event, PyObject *argument)
+/* -1: an interrupt is set. The call does not take place then, and so is not logged. returned: is set to the time of a return. */
+static int log_event(Core *core, Thread *thread, PyFrameObject *frame, int event, PyObject *argument, int64_t *returned)
 {
     switch (event) {
     case PyTrace_CALL: {
@@ -221,7 +221,7 @@ static int log_event(Core *core, Thread *thread, PyFrameObject *frame, int event
         int64_t *row = log_add(&thread->calls, 2);
         if (row != NULL) {
             row[0] = RETURN;
-            row[1] = now_ns();
+            row[1] = *returned = now_ns();
             if (thread->n_open_calls > 0)
                 thread->n_open_calls--;
         }
@@ -244,6 +244,7 @@ static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *a
     CostSamples *samples = is_sampled(&core->costs[COST_CALL]) ? &core->costs[COST_CALL] : NULL;
     int64_t began = samples == NULL ? 0 : now_ns();
     uint64_t n_asked = core->n_asked;
+    int64_t returned = 0;
     Py_INCREF(core);
     Thread *thread = this_thread(core);
     if (thread == NULL || !thread->traces)
@@ -252,9 +253,10 @@ static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *a
     if (thread != NULL && thread->other != NULL)
         result = call_other(thread, frame, event, argument);
     if (result == 0 && thread != NULL && thread->traces && thread->untraced == 0)
-        result = log_event(core, thread, frame, event, argument);
+        result = log_event(core, thread, frame, event, argument, &returned);
     if (samples != NULL && n_asked == core->n_asked && (thread == NULL || thread->other == NULL))
         add_sample(samples, now_ns() - began);
+    give_way(core, returned);
     Py_DECREF(core);
     return result;
 }

@@ -71,6 +71,15 @@ int64_t *log_grow(Log *log, size_t count)
     return chunk->items;
 }
 
+/* How many integers there are that were not taken. */
+size_t log_size(const Log *log)
+{
+    size_t size = 0;
+    for (const Chunk *chunk = log->first; chunk != NULL; chunk = chunk->next)
+        size += chunk->used;
+    return size;
+}
+
 void log_free(Log *log)
 {
     while (log->first != NULL) {

@@ -381,10 +381,14 @@ static PyObject *run_unrecorded(Core *core, Probe *probe, PyObject *const *argum
         return NULL;
     Py_XDECREF(noted);
     Thread *thread = this_thread(core);
-    if (thread == NULL)
-        return PyObject_Vectorcall(probe->run, arguments, flags, names);
+    if (thread == NULL) {
+        PyObject *result = PyObject_Vectorcall(probe->run, arguments, flags, names);
+        give_way(core, now_ns());
+        return result;
+    }
     Suspended suspended = suspend_calls(core, thread);
     PyObject *result = PyObject_Vectorcall(probe->run, arguments, flags, names);
+    give_way(core, now_ns());
     resume_calls(core, suspended);
     return result;
 }
@@ -447,7 +451,10 @@ static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t f
         if (PyErr_Occurred()) /* an interrupt */
             Py_CLEAR(result);
     }
-    write_row(core, thread, probe->uid, start, now_ns(), sequence, details);
+    int64_t end = now_ns();
+    write_row(core, thread, probe->uid, start, end, sequence, details);
+    if (give_way(core, end))
+        samples = NULL;
     if (core->calls)
         resume_calls(core, suspended);
     if (samples != NULL)
@@ -560,6 +567,7 @@ static int begin_core(Core *core, PyObject *recording)
     for (int kind = 0; kind < N_COSTS; kind++)
         core->costs[kind].most_between = 63;
     core->owner = PyThread_get_thread_ident();
+    core->turn.due = NEVER_DUE;
     if (core->kept == NULL)
         return -1;
     if (!PyDict_Check(core->range_keys)) {
@@ -819,6 +827,7 @@ static PyObject *core_exit(PyObject *self, PyObject *token)
         for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
             if (end_range(core, thread, number, now))
                 break;
+    give_way(core, now);
     Py_RETURN_NONE;
 }
 
@@ -1128,6 +1137,8 @@ static PyMethodDef core_methods[] = {
     {"memory_row", core_memory_row, METH_O, "Add a row about memory that the Python version watches."},
     {"take", core_take, METH_NOARGS, "Hand over what was recorded since the last time: blocks by log and thread, and native ids."},
     {"open_ranges", core_open_ranges, METH_O, "By thread: the rows of the ranges that are open, as if they ended now."},
+    {"set_turn", core_set_turn, METH_O, "Threads that record something later than this give way to this thread; None: never."},
+    {"waits", core_waits, METH_NOARGS, "How often threads have given way, and for how many nanoseconds in all."},
     {"n_rows", core_n_rows, METH_NOARGS, "How many rows the thread that began the recording has."},
     {"n_calls", core_n_calls, METH_NOARGS, "How many of its Python calls have returned."},
     {"sample_all_costs", core_sample_all_costs, METH_NOARGS, "From now on measure all events instead of some, for `cost_samples`."},

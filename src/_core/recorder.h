@@ -108,6 +108,7 @@ static inline int64_t *log_add(Log *log, size_t count)
 }
 
 void log_free(Log *log);
+size_t log_size(const Log *log);
 int log_take(Log *log, PyObject *list);
 
 /* ------------------------------------------------------------------------------------------------ table.c: words -> a number */
@@ -175,6 +176,19 @@ typedef struct {
     int32_t ns[COST_SAMPLES]; /* of the last samples */
 } CostSamples;
 
+/* Whose turn it is: the thread that takes rows waits for the interpreter's lock, and threads that record have it most of the time. */
+typedef struct {
+    int64_t due; /* ns: who records something that ended later gives way; NEVER_DUE: nobody does */
+    volatile uint64_t number;
+    unsigned long ident; /* the thread that takes rows */
+    long process;
+    bool is_late;     /* threads have given way in this turn, in vain */
+    uint64_t n_waits; /* how often threads have given way, */
+    int64_t waited;   /* and for how many nanoseconds in all */
+} Turn;
+
+#define NEVER_DUE INT64_MAX
+
 typedef struct {
     PyObject_HEAD
     PyObject *recording; /* the Recorder */
@@ -195,6 +209,7 @@ typedef struct {
     bool listens, traces, watches_silently;
     CostSamples costs[N_COSTS];
     RangeKey last_ranges[LAST_RANGES];
+    Turn turn;
 } Core;
 
 extern PyTypeObject *tensor_type;    /* mindtorch_v2.Tensor */
@@ -242,6 +257,21 @@ int report_error(PyObject *about);
 Thread *find_thread(Core *core, unsigned long ident);
 Thread *new_thread(Core *core, unsigned long ident);
 Thread *this_thread(Core *core);
+
+/* ------------------------------------------------------------------------------------------------ turns.c */
+
+void wait_for_turn(Core *core);
+PyObject *core_set_turn(PyObject *self, PyObject *due);
+PyObject *core_waits(PyObject *self, PyObject *nothing);
+
+/* Called where a thread has recorded something: `now` is when it ended. Whether it has given way. */
+static inline bool give_way(Core *core, int64_t now)
+{
+    if (now <= core->turn.due)
+        return false;
+    wait_for_turn(core);
+    return true;
+}
 
 /* ------------------------------------------------------------------------------------------------ inputs.c */
 

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forked import ends_well
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import _dispatch
+from mindtorch_v2 import _dispatch, _recording_hooks
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile, record_function
 from mindtorch_v2.profiler.record import core, functions, python_core
@@ -867,7 +868,7 @@ def test_a_process_may_end_while_it_records(choice: str, run_python: Any) -> Non
     code = """
 import sys, threading, time
 import mindtorch_v2 as torch
-from mindtorch_v2 import _dispatch
+from mindtorch_v2 import _dispatch, _recording_hooks
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile
 
@@ -979,3 +980,110 @@ def test_the_first_call_of_a_thread_may_come_after_the_recording_was_released(ea
     recorder.thread_begins_calls(sys._getframe())
     assert recorder.core is None
     assert threading.get_ident() not in recorder.silent_threads
+
+
+@contextmanager
+def overdue_turn() -> Iterator[Any]:
+    """The core of this recording, while a thread that takes rows has waited too long for its turn."""
+    recording_core = _recording_hooks.active_recording().core
+    with_turn = threading.Thread(target=recording_core.set_turn, args=(0,))
+    with_turn.start()
+    with_turn.join()
+    yield recording_core
+    recording_core.set_turn(None)
+
+
+def run_op() -> None:
+    torch.ones(2)
+
+
+def run_range() -> None:
+    with record_function("range"):
+        pass
+
+
+def run_op_of_a_thread_that_is_not_recorded() -> None:
+    thread = threading.Thread(target=run_op)
+    thread.start()
+    thread.join()
+
+
+def run_call() -> None:
+    len("")
+
+
+EVENTS = [run_op, run_range, run_call, run_op_of_a_thread_that_is_not_recorded]
+
+
+@pytest.mark.parametrize("run_event", EVENTS)
+def test_who_records_gives_way_to_the_thread_that_takes_rows_once_in_its_turn(
+    each_core: Any, run_event: Callable[[], None]
+) -> None:
+    with profile(with_stack=run_event is run_call):
+        run_op()
+        with overdue_turn() as recording_core:
+            run_event()
+            run_event()
+            n_waits, waited_ns = recording_core.waits()
+    assert n_waits == 1
+    assert waited_ns > 0
+
+
+def test_giving_way_ends_with_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, python_core)
+    monkeypatch.setattr(python_core, "_LONGEST_WAIT_S", 1000.0)
+
+    def take_turns() -> None:
+        recording_core.set_turn(0)
+        is_overdue.set()
+        has_waited.wait(0.05)
+        recording_core.set_turn(None)
+
+    is_overdue, has_waited = threading.Event(), threading.Event()
+    with profile():
+        recording_core = _recording_hooks.active_recording().core
+        other = threading.Thread(target=take_turns)
+        other.start()
+        is_overdue.wait()
+        run_op()  # does not return otherwise
+        has_waited.set()
+        other.join()
+
+
+def test_the_thread_that_takes_rows_does_not_wait_for_itself(each_core: Any) -> None:
+    with profile():
+        recording_core = _recording_hooks.active_recording().core
+        recording_core.set_turn(0)
+        torch.ones(2)
+        assert recording_core.waits() == (0, 0)
+        recording_core.set_turn(None)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have(each_core: Any) -> None:
+    with profile(), overdue_turn() as recording_core:
+        child = os.fork()
+        if not child:
+            torch.ones(2)
+            os._exit(recording_core.waits()[0])
+    assert ends_well(child)
+
+
+def test_the_health_line_says_that_the_program_was_held_up(each_core: Any) -> None:
+    with profile() as prof:
+        with overdue_turn():
+            torch.ones(2)
+    assert "the program was held up for" in prof.profiler._results.trace.health.line()
+
+
+def test_who_records_waits_in_each_turn_and_again_while_too_much_waits_to_be_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use(monkeypatch, python_core)
+    monkeypatch.setattr(python_core, "_MOST_UNTAKEN", 0)
+    monkeypatch.setattr(python_core, "_LONGEST_WAIT_IF_FULL_S", 0.001)
+    monkeypatch.setattr(python_core, "_LONGEST_WAIT_S", 0)
+    with profile(), overdue_turn() as recording_core:
+        for n_waits in range(1, 4):
+            torch.ones(2)
+            assert recording_core.waits()[0] == n_waits

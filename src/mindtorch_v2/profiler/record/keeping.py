@@ -25,6 +25,7 @@ from .spill_tables import SpillTables
 
 SIGNALS_VARIABLE = "MINDTORCH_SPILL_SIGNALS"  # 0: spilled recordings leave the handlers of signals alone
 PERIOD_S = 0.1  # how often rows are taken: a killed process loses what it recorded since
+_PATIENCE_S = 0.1  # so much later than usual rows are taken before the threads that record give way
 _MOST_PENDING = 256 << 20  # bytes that wait for space on a full disk; what is recorded after that is dropped
 _MOST_UNSEARCHED = 64 << 20  # bytes of rows that wait until their callers are looked for
 _AT_ONCE = 1 << 16  # rows that are written in one chunk where memory is short
@@ -111,9 +112,24 @@ class Keeper:
                 self._thread.join()
         self._thread = None
 
+    def _set_turn(self, seconds: float | None) -> None:
+        """From so many seconds on, threads that record give way to this one, which takes their rows; None: they do not."""
+        core = self.recorder.core
+        if core is not None:
+            core.set_turn(None if seconds is None else time.perf_counter_ns() + int(seconds * 1e9))
+
     def _run(self) -> None:
         self.recorder.own_thread = threading.get_ident()
+        try:
+            self._take_until_end()
+        except Exception as error:
+            warn_in_background(f"the recording is no longer handed over: {type(error).__name__}: {error}")
+        finally:
+            self._set_turn(None)
+
+    def _take_until_end(self) -> None:
         next_time = time.monotonic() + PERIOD_S
+        self._set_turn(PERIOD_S + _PATIENCE_S)
         while not self._ends.wait(max(next_time - time.monotonic(), 0.001)):
             next_time = time.monotonic() + PERIOD_S
             sys.setprofile(
@@ -121,12 +137,10 @@ class Keeper:
             )  # of a recording that traces all threads: its own thread is none of the program's
             try:
                 self.take()
+                self._set_turn(PERIOD_S + _PATIENCE_S)
                 self._use_the_time(next_time)
             except MemoryError:  # the rows are where they were; there may be memory at the next tick
                 continue
-            except Exception as error:
-                warn_in_background(f"the recording is no longer handed over: {type(error).__name__}: {error}")
-                return
 
     def take(self) -> None:
         """Take what was recorded since the last time."""

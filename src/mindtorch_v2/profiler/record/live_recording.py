@@ -122,6 +122,11 @@ def health_of(recorder: Recorder) -> Health:
     notes: tuple[str, ...] = ()
     if recorder.suspended_ns:
         notes = (f"{recorder.suspended_ns / 1e6:.3f}ms in which another profiler recorded",)
+    n_waits, waited_ns = recorder.waits()
+    if n_waits:
+        notes += (
+            f"the program was held up for {waited_ns / 1e6:.0f}ms ({n_waits:,} times) so that its recording could be written",
+        )
     return Health(recorder.dropped, recorder.unfinished, notes=notes)
 
 

@@ -8,6 +8,7 @@ the interpreter and the dispatcher do more while something records, is taken fro
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from time import perf_counter_ns
@@ -56,14 +57,14 @@ class OwnCost(NamedTuple):
 def _in_core(
     samples: Mapping[str, np.ndarray],
     otherwise: tuple[float, ...],
-    average: Callable[[np.ndarray], np.floating] = np.mean,
+    average: Callable[[list[int]], float] = statistics.fmean,
 ) -> tuple[float, float, float]:
     """What the core took on average: an op, a range, and a call with its return. otherwise: the same where there are no samples."""
     means = []
     for kind, without in zip(("op", "range", "call"), otherwise):
-        ns = samples.get(kind, np.empty(0))
-        ns = ns[ns < _INTERRUPTED_NS]
-        means.append(float(average(ns)) * (2 if kind == "call" else 1) if len(ns) else without)
+        # as a list: NumPy would let other threads run, and the thread that writes a recording would get its turn again much later
+        ns = [each for each in samples.get(kind, _NONE).tolist() if each < _INTERRUPTED_NS]
+        means.append(average(ns) * (2 if kind == "call" else 1) if ns else without)
     return means[0], means[1], means[2]
 
 
@@ -120,7 +121,7 @@ def _measure(config: Config) -> OwnCost:
     of_ranges = of_step.added_ns - of_step.n_ops * op_ns - of_step.n_calls * call_ns
     range_ns = max(of_ranges, 0.0) / of_step.n_ranges
     samples = {"op": of_ops.samples.get("op", _NONE), "range": of_step.samples.get("range", _NONE)}
-    in_core = _in_core(samples | calls_in_core, (0.0, 0.0, 0.0), np.median)
+    in_core = _in_core(samples | calls_in_core, (0.0, 0.0, 0.0), statistics.median)
     # the whole is at least what the core took
     return OwnCost(max(op_ns, in_core[0]), max(range_ns, in_core[1]), max(call_ns, in_core[2]), *in_core)
 

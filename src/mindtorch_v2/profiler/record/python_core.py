@@ -7,6 +7,7 @@ of its own, plain lists that grow by a few integers per event. Names, inputs and
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -39,6 +40,9 @@ _PROFILE_FUNCTIONS = 6  # the tool of `sys.monitoring` that calls the functions 
 # whether Python stores the locals of each frame with events in a dict: until the next event, that refers to what is freed meanwhile
 _STORES_LOCALS = sys.version_info < (3, 11)
 _CHUNK = 1 << 16  # integers that are converted to an array at once
+_LONGEST_WAIT_S, _LONGEST_WAIT_IF_FULL_S = 0.1, 10.0  # that a thread gives way at once
+_MOST_UNTAKEN = 1 << 23  # integers that may wait to be taken
+_NEVER_DUE = 1 << 63
 _DROPPED_FROM = 1 << 12  # integers that were taken: fewer are not worth dropping
 
 
@@ -185,7 +189,10 @@ def record_op(op: Any, *arguments: Any) -> Any:
     thread = core.own if get_ident() == core.own.ident else core._other_thread()
     if thread is None:
         _reporting(core.recording.note_foreign_thread)
-        return core.call_untraced(op.run, *arguments)
+        result = core.call_untraced(op.run, *arguments)
+        if clock() > core.turn_due:
+            core.call_untraced(core.wait_for_turn)
+        return result
     is_traced = thread.traces
     if is_traced:
         core._suspend(thread)
@@ -201,11 +208,16 @@ def record_op(op: Any, *arguments: Any) -> Any:
                 _report(error)
         return result
     finally:
-        thread.rows.extend((op.uid, start, clock(), sequence, *details))
+        end = clock()
+        thread.rows.extend((op.uid, start, end, sequence, *details))
         if thread.tensors_taken - thread.tensors_dropped > _DROPPED_FROM:
             thread.drop_taken()
-        if is_traced:
-            core._resume(thread)
+        try:
+            if end > core.turn_due:
+                core.wait_for_turn()
+        finally:
+            if is_traced:
+                core._resume(thread)
 
 
 class Core:
@@ -224,6 +236,11 @@ class Core:
         self.here = threading.local()  # `is_known`, if this thread had an event
         self.is_tracing = False
         self.reaches_others = False  # whether the calls of other threads, which ran already, are traced
+        self.turn_due = _NEVER_DUE  # ns: who records something that ended later gives way
+        self.turn_is_over = threading.Event()
+        self.turn_is_late = False  # threads have given way in this turn, in vain
+        self.turn_of = (0, 0)  # the thread that takes rows, and its process
+        self.n_waits = self.waited_ns = 0  # how often threads have given way, and for how long in all
         self.beginning = 0  # the thread that sets profile functions now: what it calls for that is not logged
         self.own = self.recorded[get_ident()] = _Thread(get_ident())
 
@@ -261,6 +278,8 @@ class Core:
             except ValueError:
                 return
             thread.rows.extend(token[1:])
+            if token[3] > self.turn_due:
+                self.call_untraced(self.wait_for_turn)
 
     def stepped(self, optimizer: Any) -> None:
         """Called after each optimizer step."""
@@ -448,7 +467,10 @@ class Core:
                     number = _reporting(number_of_c_function, argument, otherwise=HIDDEN)
                 log((number | (frame.f_lasti + 1) << CALL_SITE, now()))
             else:
-                log((RETURN, now()))
+                end = now()
+                log((RETURN, end))
+                if end > self.turn_due:
+                    self.wait_for_turn()
                 if thread.calls_taken - thread.calls_dropped > dropped_from:
                     thread.drop_taken()
 
@@ -503,6 +525,56 @@ class Core:
         allocations.unlisten(self.memory.extend)
         if wanted:
             allocations.listen(self.memory.extend)
+
+    # ------------------------------------------------------------------------------------------------ giving way
+
+    def set_turn(self, due: int | None) -> None:
+        """Threads that record something later than this give way to this thread, until it calls this again; None: they never do.
+
+        The thread that takes rows needs the interpreter's lock, which threads that record have most of the time: where there are many,
+        it can take seconds until it gets it.
+        """
+        over, self.turn_is_over = self.turn_is_over, threading.Event()
+        self.turn_of, self.turn_is_late = (get_ident(), os.getpid()), False
+        self.turn_due = _NEVER_DUE if due is None else due
+        over.set()
+
+    def wait_for_turn(self) -> None:
+        """Give way until the turn is over, but not for long, and once in a turn. Where very much waits to be taken, the disk is too slow
+        for what is recorded: then for longer, so that memory does not run out."""
+        ident, process = self.turn_of
+        if process != os.getpid():
+            self.turn_due = _NEVER_DUE  # the thread that takes rows is not in this process, which was forked
+        elif ident == get_ident():
+            return
+        elif self._is_full():
+            self._wait_at_most(_LONGEST_WAIT_IF_FULL_S)
+        elif not self.turn_is_late:
+            self._wait_at_most(_LONGEST_WAIT_S)
+        else:
+            self.turn_due = clock() + int(_LONGEST_WAIT_S * 1e9)  # it is not us that it waits for
+
+    def _is_full(self) -> bool:
+        size = len(self.memory)
+        for thread in {**self.recorded, **self.traced}.values():
+            size += len(thread.rows)
+            size += len(thread.calls) - (thread.calls_taken - thread.calls_dropped)
+            size += len(thread.tensors) - (thread.tensors_taken - thread.tensors_dropped)
+        return size > _MOST_UNTAKEN
+
+    def _wait_at_most(self, seconds: float) -> None:
+        over, began = self.turn_is_over, clock()
+        over.wait(seconds)
+        now = clock()
+        self.n_waits += 1
+        self.waited_ns += now - began
+        if over is self.turn_is_over:
+            self.turn_is_late = True
+            self.turn_due = now + int(_LONGEST_WAIT_S * 1e9)
+
+    def waits(self) -> tuple[int, int]:
+        """How often threads have given way, and for how many nanoseconds in all."""
+        return self.n_waits, self.waited_ns
 
     # ------------------------------------------------------------------------------------------------ the end
 

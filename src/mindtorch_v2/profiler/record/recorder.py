@@ -108,6 +108,7 @@ class Recorder:
         self.allocated_before = 0  # bytes that earlier recordings saw allocated and that are alive
         self.own_cost: Any = None  # an `own_cost.OwnCost`; None: not known
         self.final_cost: Any = None  # what `cost_in_program` gives after `release`
+        self.final_waits = (0, 0)  # what `waits` gives then
         self.operators_before = 0  # recorded calls of operators in this process before the start
         self.setup_ns = 0  # spent on what is done once per input
 
@@ -216,8 +217,12 @@ class Recorder:
 
     def release(self) -> None:
         """Free the rows, after the last `seal`: core and recorder refer to each other, and the garbage collector may come late."""
-        self.final_cost = self.cost_in_program()
+        self.final_cost, self.final_waits = self.cost_in_program(), self.waits()
         self.core = None
+
+    def waits(self) -> tuple[int, int]:
+        """How often threads that record have waited until their rows were taken, and for how many nanoseconds in all."""
+        return self.final_waits if self.core is None else self.core.waits()
 
     # ------------------------------------------------------------------------------------------------ Python calls
 
