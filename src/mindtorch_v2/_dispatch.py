@@ -138,6 +138,7 @@ class Op:
         self.values_for: dict[str, str] = {}
         self.node: Any = None
         self.children_rule: Any = None  # what torch shows inside this op, see `_ops/_children.py`
+        self.children_need_settings = False  # whether the rule takes the settings of the trace
         self.meta: Any = None  # for meta tensors, where running the kernel on zeros would not do
         self._parsed: _schema.Schema | None = None
         self.uid = len(BY_UID)
@@ -220,7 +221,10 @@ class Op:
 
     def children(self, rule: Any) -> Any:
         """Decorator: a function of the described arguments that gives the ops which torch shows inside this one (`_ops/_children.py`)."""
+        code = rule.__code__
+        first = code.co_argcount  # keyword parameters follow those that can be given by position
         self.children_rule = rule
+        self.children_need_settings = "settings" in code.co_varnames[first : first + code.co_kwonlyargcount]
         WITH_CHILDREN[self.qualified_name, self.overload] = self
         return rule
 

@@ -10,13 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.settings import Settings
+
 from .. import _device, _dispatch, _dtype, _sampling
 from .._dispatch import function, op
 from .._dtype import BY_NUM
 from .._meta import meta_tensor
 from .._random import Generator, default_generator
 from . import factories_out
-from ._children import UNKNOWN, Child, child, dtype_number, empty, empty_like, item, tensor, tensor_of
+from ._children import (
+    UNKNOWN,
+    Child,
+    child,
+    dtype_number,
+    dtype_or_default,
+    empty,
+    empty_like,
+    item,
+    tensor,
+    tensor_of,
+)
 from ._layout import dense_order, empty_as
 from ._namespace import functions as F
 from .creation import _sizes, finish
@@ -311,8 +324,20 @@ def _(mean: Any, std: Any, generator: Any) -> list[Child]:
 
 
 @_normal_float_float.children
-def _(mean: Any, std: Any, size: Any, generator: Any, dtype: Any, layout: Any, device: Any, pin: Any) -> list:
-    return [empty(size, dtype, layout, pin), child("aten::normal_", tensor_of(size, dtype), mean, std)]
+def _(
+    mean: Any,
+    std: Any,
+    size: Any,
+    generator: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    *,
+    settings: Settings,
+) -> list[Child]:
+    result = tensor_of(size, dtype_or_default(dtype, settings))
+    return [empty(size, dtype, layout, pin_memory), child("aten::normal_", result, mean, std)]
 
 
 _NORMAL_OVERLOADS = (
