@@ -18,16 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from mindtorch_prof.inputs import ELEMENT_TYPES, TensorInput
-from mindtorch_prof.settings import Settings
 
 from .. import _dtype
 from .._tensor import _torch_strides
 from ._layout import dense_order
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 _BY_NAME = {dtype._name: dtype for dtype in _dtype.BY_NUM.values()}
 # by the name of an element type in a trace: NumPy's dtype

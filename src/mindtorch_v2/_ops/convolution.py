@@ -9,12 +9,11 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mindtorch_prof.flops import conv2d_flops
-from mindtorch_prof.settings import Settings
 
 from .. import _dispatch
 from .._dispatch import composite, op
@@ -24,6 +23,9 @@ from ._children import UNKNOWN, Child, child, tensor
 from ._half_precision import widened
 from ._namespace import functions as F
 from .pointwise import conj
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 
 def _out_size(n: int, k: int, stride: int, padding: int, dilation: int) -> int:

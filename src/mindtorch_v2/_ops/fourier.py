@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from mindtorch_prof.settings import Settings
 
 from .. import _dispatch
 from .._dispatch import OPS, composite, op
 from .._dtype import INTEGRAL_NUMS, Default
 from ._children import UNKNOWN, Child, child, dtype_or_default, empty, tensor_of
 from ._namespace import functions as F
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 # torch numbers the scalings: 0 none, 1 by 1/sqrt(n), 2 by 1/n
 NONE, ROOT, FULL = 0, 1, 2

@@ -6,11 +6,9 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from mindtorch_prof.settings import Settings
 
 from .. import _device, _dispatch, _dtype, _sampling
 from .._dispatch import function, op
@@ -33,6 +31,9 @@ from ._children import (
 from ._layout import dense_order, empty_as
 from ._namespace import functions as F
 from .creation import _sizes, finish
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 _STRIDED = _dtype.strided
 _C_NAMES = {

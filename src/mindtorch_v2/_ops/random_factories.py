@@ -4,11 +4,9 @@ out. The drawing and its checks are those of the fills in `random`."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from mindtorch_prof.settings import Settings
 
 from .. import _device, _dispatch, _dtype, _sampling
 from .._dispatch import composite, function, op
@@ -36,6 +34,9 @@ from .random import (
     uniform_,
     uniforms,
 )
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 _STRIDED = _dtype.strided
 
