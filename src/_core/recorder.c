@@ -911,13 +911,6 @@ static PyObject *core_log_call(PyObject *self, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
-static PyObject *core_traces_now(PyObject *self, PyObject *nothing)
-{
-    (void)nothing;
-    Thread *thread = this_thread((Core *)self);
-    return PyBool_FromLong(thread != NULL && thread->traces && thread->untraced == 0);
-}
-
 static PyObject *core_call_untraced(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     if (count < 1) {
@@ -1129,7 +1122,6 @@ static PyMethodDef core_methods[] = {
     {"end_calls", core_end_calls, METH_NOARGS, "Trace no more."},
     {"close_calls", core_close_calls, METH_O, "Calls that have not returned end now."},
     {"log_call", core_log_call, METH_VARARGS, "Log a call that began before its thread was traced."},
-    {"traces_now", core_traces_now, METH_NOARGS, "Whether a call that this thread makes would be logged."},
     {"call_untraced", FAST(core_call_untraced), METH_FASTCALL, "Call a function of the library."},
     {"call_traced", FAST(core_call_traced), METH_FASTCALL, "Call a function of the user from inside an op."},
     {"listen_to_memory", core_listen_to_memory, METH_O, "Record frees, or no more."},

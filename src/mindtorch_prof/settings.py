@@ -10,7 +10,10 @@ from typing import NoReturn, TypeVar
 from .json_types import JSONScalar, JSONValue
 
 CAPTURE_OUTPUT = "ASCEND_PROFILER_OUTPUT"  # the folder of an Ascend capture that holds what users read
-EVENT_COST = "event_cost_ns"  # the name of that setting at the top of files
+# the names of settings at the top of files
+EVENT_COST = "event_cost_ns"
+NUM_THREADS = "recorded_num_threads"
+DEFAULT_DTYPE = "recorded_default_dtype"
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -61,6 +64,9 @@ class Settings:
     numbered_after: int = 0  # events of the process that were recorded before this trace
     # nanoseconds that recording an event added to the program, on average; None: not known
     event_cost_ns: float | None = None
+    # when the recording began: the threads of a kernel (0: not known), and the dtype of new tensors of floating-point numbers
+    num_threads: int = 0
+    default_dtype: str = "float32"
     module_call: tuple[str, int, str] | None = None  # file, line and name of the function that calls modules
     # what the program added while it was recorded
     added_metadata: Mapping[str, JSONValue] = field(default_factory=FrozenDict)

@@ -324,15 +324,16 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return promoted
 
 
-def number_dtype(value: Any) -> dtype:
-    """The dtype a Python number stands for."""
+def number_dtype(value: Any, default: dtype | None = None) -> dtype:
+    """The dtype a Python number stands for. default: that of floating-point numbers; None: the process's."""
+    default = Default.dtype if default is None else default
     if isinstance(value, (bool, np.bool_)):
         return bool_
     if isinstance(value, (int, np.integer)):
         return int64
     if isinstance(value, (float, np.floating)):
-        return Default.dtype
-    return Default.dtype.to_complex()
+        return default
+    return default.to_complex()
 
 
 def result_dtype(operands: Any) -> dtype:

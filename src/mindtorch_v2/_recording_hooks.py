@@ -135,10 +135,7 @@ def _untraced(recorder: Any) -> Callable[..., Any]:
     """The outermost function around an op that observers see: the calls that observers make are not traced."""
 
     def see(op: Any, *arguments: Any) -> Any:
-        calls = _dispatch.calls
-        if calls is None:
-            return recorder[op.uid](*arguments)
-        return calls.call_untraced(recorder[op.uid], *arguments)
+        return _dispatch.call_untraced(recorder[op.uid], *arguments)
 
     return see
 

@@ -14,12 +14,10 @@ from . import _device, _dispatch, _dtype
 from ._graph import RELEASED_TEXT, Node, attach, edge, grad_state, note_holder, storage_of
 from ._size import Size
 from ._tensor import Tensor
-from .autograd import engine as _engine
 
 _new = _dispatch.new_tensor
 _new_node = object.__new__
 _wrap = _dispatch.wrap
-_engine.sparse_seen = True
 
 
 def _op(name: str) -> Any:
@@ -455,6 +453,14 @@ def add_to(target: np.ndarray, self: Any, alpha: Any) -> None:
 def sized_like(gradient: Any) -> Tensor:
     """A tensor of a sparse tensor's size, for code that reads only the size."""
     return _wrap(np.broadcast_to(np.zeros((), gradient._elements.dtype), gradient._extent))
+
+
+def _recorded_gradients(gradients: Any) -> tuple:
+    """Gradients, some of which may be sparse, as a profile shows them: those by their size."""
+    return tuple([sized_like(g) if g is not None and g._is_sparse_layout else g for g in gradients])
+
+
+_dispatch.recorded_gradients = _recorded_gradients
 
 
 def values_at(source: Any, pattern: Any) -> Tensor:

@@ -215,6 +215,7 @@ def call_handlers(op: Any, arguments: tuple, out: Any = None) -> Any:
         else ()
     )
     func, args, kwargs = _shown_call(op, arguments, out)
+    handled = func, classes, args, kwargs
     before = grad.enabled, grad.below
     grad.below = 2 if grad.enabled or grad.below == 2 else 1
     grad.enabled = False
@@ -223,15 +224,15 @@ def call_handlers(op: Any, arguments: tuple, out: Any = None) -> Any:
         if modes:
             mode = modes.pop()
             try:
-                result = _call_handler(
-                    mode.__torch_dispatch__, "PythonDispatchMode", func, classes, args, kwargs
-                )
+                handler = mode.__torch_dispatch__, "PythonDispatchMode"
+                result = _dispatch.in_range(_handler_range, _call_handler, handler, handled)
             finally:
                 modes.append(mode)
             if result is not NotImplemented:
                 return result
         for cls in classes:
-            result = _call_handler(cls.__torch_dispatch__, "PythonSubclass", func, classes, args, kwargs)
+            handler = cls.__torch_dispatch__, "PythonSubclass"
+            result = _dispatch.in_range(_handler_range, _call_handler, handler, handled)
             if result is not NotImplemented:
                 return result
     finally:
@@ -245,27 +246,24 @@ def call_handlers(op: Any, arguments: tuple, out: Any = None) -> Any:
     )
 
 
-def _call_handler(handler: Any, name: str, func: Any, classes: tuple, args: tuple, kwargs: dict) -> Any:
-    """Call one handler, inside an event `name` where a profiler records."""
-    ranges = _dispatch.ranges
-    if ranges is None:
-        return handler(func, classes, args, kwargs)
-    token = ranges.enter(name, 0, -1, 0, ())
-    try:
-        return _dispatch.call_user(handler, func, classes, args, kwargs)
-    finally:
-        ranges.exit(token)
+def _call_handler(handler: tuple[Any, str], arguments: tuple) -> Any:
+    """Call one handler: (the function, the name of its event in a profile)."""
+    return _dispatch.call_user(handler[0], *arguments)
+
+
+def _handler_range(handler: tuple[Any, str], arguments: tuple) -> tuple:
+    return handler[1], _dispatch.FUNCTION_SCOPE, -1, 0, ()
 
 
 def _detach(op: Any, arguments: tuple) -> Any:
     """`detach`: torch records a second event of the same name around the handler."""
-    ranges = _dispatch.ranges
-    token = None if ranges is None or grad_state.below else ranges.enter("detach", 0, -1, 0, ())
-    try:
+    if grad_state.below:
         return call_handlers(op, arguments)
-    finally:
-        if token is not None:
-            ranges.exit(token)
+    return _dispatch.in_range(_detach_range, call_handlers, op, arguments)
+
+
+def _detach_range(op: Any, arguments: tuple) -> tuple:
+    return "detach", _dispatch.FUNCTION_SCOPE, -1, 0, ()
 
 
 def detach_for_saving(tensor: Any) -> Any:

@@ -154,6 +154,23 @@ def test_the_low_functions_mean_one_observer_for_the_process(tmp_path: Path) -> 
     assert names(json.loads((tmp_path / "t.json").read_text())) == ["aten::neg"]
 
 
+def test_a_profile_beside_an_execution_trace_sees_the_optimizer(tmp_path: Path) -> None:
+    model = torch.nn.Linear(2, 3)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 2)).sum().backward()
+
+    def profiled() -> list[str]:
+        with profile(with_stack=True, record_shapes=True, profile_memory=True) as prof:
+            optimizer.step()
+        return [owner.class_name for owner in prof.profiler._results.trace.tensor_ids.owners]
+
+    expected = profiled()
+    seen: list[str] = []
+    observe(tmp_path / "t.json", lambda: seen.extend(profiled()))
+    assert "Adam" in expected
+    assert seen == expected
+
+
 def test_nothing_is_left_in_the_dispatcher(tmp_path: Path) -> None:
     observe(tmp_path / "t.json", lambda: torch.neg(X))
     assert (_dispatch.recorder, _dispatch.ranges) == (None, None)

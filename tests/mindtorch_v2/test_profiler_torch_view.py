@@ -5,6 +5,8 @@ The facts are recorded with `python facts/record_profile_trees.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fact_files
@@ -14,6 +16,11 @@ import recorded_cases
 import registry_calls
 
 import mindtorch_v2 as torch
+from mindtorch_prof import load
+from mindtorch_prof.load.spill import read_spill, spill_folders
+from mindtorch_prof.settings import Settings
+from mindtorch_prof.synthetic_rows import as_recorded
+from mindtorch_prof.trace import Trace
 from mindtorch_v2 import _dispatch
 from mindtorch_v2.profiler import torch_view
 
@@ -106,7 +113,7 @@ def test_the_rules_for_children_accept_what_the_ops_accept() -> None:
         row = [trace.names[name] for name in trace.name.tolist()].index(op.qualified_name)
         n_checked += 1
         try:
-            torch_view.synthetic_ops(op, trace.input_table[trace.inputs[row]].arguments)
+            torch_view.synthetic_ops(op, trace.input_table[trace.inputs[row]].arguments, trace.settings)
         except Exception as error:
             failures[op.full_name] = repr(error)
     assert failures == {}
@@ -116,3 +123,89 @@ def test_the_rules_for_children_accept_what_the_ops_accept() -> None:
 @pytest.mark.parametrize(("module", "case"), recorded_cases.recorded("convolution_kernel_cases"))
 def test_a_convolution_shows_the_kernel_that_torch_takes(module: str, case: str) -> None:
     recorded_cases.check(module, case)
+
+
+@pytest.fixture
+def process_state() -> Iterator[None]:
+    n_threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
+    yield
+    torch.set_num_threads(n_threads)
+    torch.set_default_dtype(dtype)
+
+
+def _shown(trace: Trace) -> list[tuple[str, str]]:
+    return [
+        (trace.names[name], repr(trace.input_table[i].arguments)) for name, i in zip(trace.name, trace.inputs)
+    ]
+
+
+@pytest.mark.usefixtures("process_state")
+@pytest.mark.parametrize(
+    ("recorded_with", "kernel"), [(1, "aten::thnn_conv2d"), (2, "aten::mkldnn_convolution")]
+)
+def test_what_is_shown_depends_on_the_process_when_it_was_recorded_not_when_it_is_read(
+    recorded_with: int, kernel: str, tmp_path: Path
+) -> None:
+    convolution, image = torch.nn.Conv2d(3, 4, 1), torch.zeros(2, 3, 5, 5)
+    torch.set_num_threads(recorded_with)
+    torch.set_default_dtype(torch.float64)
+    with torch.profiler.profile(record_shapes=True, spill_dir=tmp_path) as prof:
+        convolution(image)
+        (
+            torch.zeros(3),
+            torch.ones(3),
+            torch.full((3,), 0.5),
+            torch.rand(3),
+            torch.eye(3),
+            torch.linspace(0, 1, 3),
+        )
+    torch.set_num_threads(3 - recorded_with)
+    torch.set_default_dtype(torch.float32)
+    trace = prof.profiler._results.trace
+    shown = _shown(trace)
+    assert kernel in dict(shown)
+    of_the_default_dtype = [
+        inputs for name, inputs in shown if name in ("aten::zero_", "aten::fill_", "aten::uniform_")
+    ]
+    assert len(of_the_default_dtype) == 5
+    assert all("'double'" in inputs for inputs in of_the_default_dtype)
+
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    prof.save(tmp_path / "trace.mtrace")
+    (folder,) = spill_folders(tmp_path)
+    for read in (
+        load(tmp_path / "trace.json").trace,
+        load(tmp_path / "trace.mtrace").trace,
+        read_spill(folder),
+    ):
+        assert (read.settings.num_threads, read.settings.default_dtype) == (recorded_with, "float64")
+        assert _shown(torch_view.torch_view(as_recorded(read))) == shown
+
+
+@pytest.mark.usefixtures("process_state")
+def test_rules_for_children_read_nothing_that_a_program_can_change() -> None:
+    def evaluated() -> dict[str, Any]:
+        settings = Settings(num_threads=1, default_dtype="float32")
+        return {
+            op.full_name: [
+                each._replace(inputs=each.inputs.arguments)
+                for each in torch_view.synthetic_ops(op, arguments, settings)
+            ]
+            for op, arguments in described
+        }
+
+    described = []
+    for op in [op for op in _dispatch.BY_UID if op.children_rule is not None]:
+        make = registry_calls.accepted_arguments(op)
+        if make is not None:
+            with torch.profiler.profile(record_shapes=True) as prof:
+                _dispatch.record(op, *make())
+            trace = prof.as_recorded().trace
+            row = [trace.names[name] for name in trace.name.tolist()].index(op.qualified_name)
+            described.append((op, trace.input_table[trace.inputs[row]].arguments))
+    torch.set_num_threads(1)
+    expected = evaluated()
+    torch.set_num_threads(2)
+    torch.set_default_dtype(torch.float64)
+    with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
+        assert evaluated() == expected

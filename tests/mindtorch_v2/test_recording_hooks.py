@@ -565,3 +565,48 @@ def test_no_module_but_the_owner_sets_a_slot() -> None:
     }
     assert elsewhere == {}
     assert len(writes_to_slots((PACKAGE / "_recording_hooks.py").read_text("utf-8"))) > len(SLOTS)
+
+
+def reads_of_slots(source: str) -> list[str]:
+    """The places in a module that look at a slot of the dispatcher, to tell whether something records."""
+    tree = ast.parse(source)
+    slots, aliases, reads = SLOTS["_dispatch"], set(), []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            aliases |= {a.asname or a.name for a in node.names if a.name == "_dispatch"}
+            if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("_dispatch"):
+                reads += [a.name for a in node.names if a.name in slots]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner in aliases and name in slots:
+                reads.append(ast.unparse(node))
+            case ast.Call(
+                func=ast.Name(id="getattr"), args=[ast.Name(id=owner), ast.Constant(value=name), *_]
+            ):
+                reads += [ast.unparse(node)] if owner in aliases and name in slots else []
+    return reads
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from . import _dispatch\nif _dispatch.recorder is None: pass",
+        "from .. import _dispatch as d\nlistener = d.ranges",
+        "from .._dispatch import calls",
+        "from . import _dispatch\ngetattr(_dispatch, 'ranges', None)",
+    ],
+)
+def test_a_look_at_a_slot_is_noticed(source: str) -> None:
+    assert len(reads_of_slots(source)) == 1
+
+
+def test_only_the_dispatcher_and_the_profiler_ask_whether_something_records() -> None:
+    allowed = {"_dispatch.py", "_codegen.py", "_recording_hooks.py"}
+    elsewhere = {
+        str(path.relative_to(PACKAGE)): reads
+        for path in PACKAGE.rglob("*.py")
+        if path.name not in allowed
+        and "profiler" not in path.relative_to(PACKAGE).parts
+        and (reads := reads_of_slots(path.read_text("utf-8")))
+    }
+    assert elsewhere == {}

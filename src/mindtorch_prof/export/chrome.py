@@ -18,7 +18,7 @@ from ..arrays import Array, IntArray
 from ..files import open_for_export
 from ..forward_backward import forward_backward
 from ..json_text import encode, spaced
-from ..settings import EVENT_COST
+from ..settings import DEFAULT_DTYPE, EVENT_COST, NUM_THREADS
 from ..trace import ALLOCATES, ANNOTATION, RUNTIME, SYNTHETIC, Trace
 from ..tree import thread_slices
 from . import chrome_device as device_part
@@ -80,6 +80,8 @@ def _head(trace: Trace, metadata: dict[str, object], base: int) -> bytes:
         head["mindtorch_v2"] = 1  # tells readers that torch did not write the file
     if settings.event_cost_ns is not None:
         head[EVENT_COST] = round(settings.event_cost_ns, 3)
+    if settings.num_threads:
+        head[NUM_THREADS], head[DEFAULT_DTYPE] = settings.num_threads, settings.default_dtype
     head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
     head["displayTimeUnit"] = "ms"
     head["baseTimeNanoseconds"] = base

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
 from ..json_types import DEEPEST, JSONObject, JSONScalar, JSONValue, nests_too_deep
-from ..settings import EVENT_COST, Settings
+from ..settings import DEFAULT_DTYPE, EVENT_COST, NUM_THREADS, Settings
 from ..trace import (
     ANNOTATION,
     BACKWARD_SCOPE,
@@ -55,6 +55,8 @@ _KNOWN_KEYS = (
     "traceName",
     "distributedInfo",
     EVENT_COST,
+    NUM_THREADS,
+    DEFAULT_DTYPE,
 )
 OWN_KEY = "mindtorch_v2"  # at the top of the files that this package writes
 _ENGINE = "autograd::engine::evaluate_function: "
@@ -376,6 +378,8 @@ class _Builder:
             device=_device_name(device_words) if len(device) else None,
             device_properties=tuple(_list_at(top, "deviceProperties")),
             event_cost_ns=_cost_at(top, EVENT_COST),
+            num_threads=_int_at(top, NUM_THREADS) or 0,
+            default_dtype=_text_at(top, DEFAULT_DTYPE) or Settings.default_dtype,
             rank=_int_at(distributed, "rank"),
             world_size=_int_at(distributed, "world_size"),
             distributed=distributed,

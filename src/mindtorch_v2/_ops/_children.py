@@ -7,7 +7,9 @@ A rule stands beside an op's kernel and derivative:
 Rules are evaluated after the stop, once per distinct input, never while something records. A rule gets the op's arguments as the trace
 describes them: a tensor is a `TensorInput` (`shape`, `strides` in elements, `type`), any other argument its value, and dtypes, layouts and
 memory formats are torch's numbers. Without `record_shapes` all arguments are `UNKNOWN`: a rule whose names do not depend on them still
-works, one that has to look at them gives nothing.
+works, one that has to look at them gives nothing. A rule that needs to know more of the process (the number of threads, the default dtype)
+has a keyword parameter `settings`: the trace's, as they were recorded. Nothing else is read, so that a rule gives the same rows wherever and
+whenever the profile is looked at.
 
 What is only bookkeeping of torch's kernel (allocating, clearing or viewing an output, casting, picking a back end) has no rule.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +28,12 @@ from .. import _dtype
 from .._tensor import _torch_strides
 from ._layout import dense_order
 
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
+
+_BY_NAME = {dtype._name: dtype for dtype in _dtype.BY_NUM.values()}
 # by the name of an element type in a trace: NumPy's dtype
-_NUMPY_TYPES = {dtype._name: dtype._np for dtype in _dtype.BY_NUM.values()}
-_DTYPES = {name: _NUMPY_TYPES[e.dtype] for name, e in ELEMENT_TYPES.items() if e.dtype in _NUMPY_TYPES}
+_DTYPES = {name: _BY_NAME[e.dtype]._np for name, e in ELEMENT_TYPES.items() if e.dtype in _BY_NAME}
 
 
 class Child(NamedTuple):
@@ -159,23 +164,23 @@ def dtype_number(x: Any) -> Any:
 
 
 def tensor_of(shape: Any, dtype: Any) -> Any:
-    """A new contiguous tensor of this shape; dtype: torch's number, None: the default dtype."""
+    """A new contiguous tensor of this shape; dtype: torch's number."""
     if shape is UNKNOWN:
         return UNKNOWN
-    return TensorInput(
-        tuple(shape), contiguous_strides(shape), _TYPES[default_dtype() if dtype is None else dtype]
-    )
+    return TensorInput(tuple(shape), contiguous_strides(shape), _TYPES[dtype])
 
 
 _TYPES = {element.number: name for name, element in ELEMENT_TYPES.items()}  # names of element types
+_NUMBERS = {element.dtype: element.number for element in ELEMENT_TYPES.values()}  # torch's numbers
 
 
-def default_dtype(value: Any = 0.0) -> Any:
-    """torch's number of the dtype that a tensor of a number gets by default."""
+def dtype_or_default(dtype: Any, settings: Settings, value: Any = 0.0) -> Any:
+    """A dtype as torch's number; for None that of the dtype which a tensor of a number got by default when the trace was recorded."""
+    if dtype is not None:
+        return dtype
     if value is UNKNOWN:
         return UNKNOWN
-    name = _dtype.number_dtype(value)._name
-    return next(element.number for element in ELEMENT_TYPES.values() if element.dtype == name)
+    return _NUMBERS[_dtype.number_dtype(value, _BY_NAME[settings.default_dtype])._name]
 
 
 def dense_strides(x: Any, memory_format: Any) -> Any:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mindtorch_prof.flops import conv2d_flops
 
-from .. import _dispatch, _threads
+from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
 from . import _core, _layout
@@ -23,6 +23,9 @@ from ._children import UNKNOWN, Child, child, tensor
 from ._half_precision import widened
 from ._namespace import functions as F
 from .pointwise import conj
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 
 def _out_size(n: int, k: int, stride: int, padding: int, dilation: int) -> int:
@@ -440,6 +443,8 @@ def _(
     transposed: Any,
     output_padding: Any,
     groups: Any,
+    *,
+    settings: Settings,
 ) -> list[Child]:
     arguments = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     before: list[Child] = []
@@ -447,7 +452,10 @@ def _(
     if input is not UNKNOWN and len(weight.shape) == 3:  # torch computes it over two dimensions
         before, after = _one_more_dim(input, weight), _one_dim_less(_output_of(*arguments))
         input, weight = _with_dim(input), _with_dim(weight)
-    kernels = [] if transposed is True else _kernels(input, weight, bias, stride, padding, dilation, groups)
+    kernels: list[Child] = []
+    if transposed is not True:
+        n_threads = settings.num_threads
+        kernels = _kernels(input, weight, bias, stride, padding, dilation, groups, n_threads)
     inside = [*before, *kernels, *after]
     return [
         child("aten::_convolution", *arguments, False, False, True, True, children=inside, allocates=True)
@@ -455,10 +463,17 @@ def _(
 
 
 def _kernels(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: Any,
+    n_threads: int,
 ) -> list[Child]:
     """What torch shows for the computation: oneDNN's kernel where it takes that, else its own, once per group."""
-    if input is UNKNOWN or _takes_onednn(input, weight, stride, dilation, groups):
+    if input is UNKNOWN or _takes_onednn(input, weight, stride, dilation, groups, n_threads):
         whole = (input, weight, bias, padding, stride, dilation, groups)
         return [child("aten::mkldnn_convolution", *whole, allocates=True)]
     kernel = weight.shape[2:]
@@ -482,12 +497,12 @@ def _kernels(
     return [leaf] * groups
 
 
-def _takes_onednn(input: Any, weight: Any, stride: Any, dilation: Any, groups: int) -> bool:
+def _takes_onednn(input: Any, weight: Any, stride: Any, dilation: Any, groups: int, n_threads: int) -> bool:
     """torch's choice: oneDNN for float32, but for kernels of one element in one thread and for small inputs."""
     if input.type != "float":
         return input.type in ("c10::BFloat16", "c10::Half")
     pointwise = all(k == 1 for k in weight.shape[-2:]) and _unit(stride) and _unit(dilation)
-    if pointwise and input.shape[0] < 16 and _threads.get_num_threads() == 1:
+    if pointwise and input.shape[0] < 16 and n_threads == 1:
         return False
     large_kernel = all(k > 3 for k in weight.shape[-2:])
     return groups > 1 or large_kernel or input.shape[0] > 1 or math.prod(input.shape[:4]) > 20480

@@ -15,9 +15,9 @@ from ._children import (
     UNKNOWN,
     Child,
     child,
-    default_dtype,
     dense_strides,
     dtype_number,
+    dtype_or_default,
     empty,
     fill_,
     tensor_of,
@@ -122,9 +122,9 @@ def _zeros(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> 
 
 
 _zeros.children(
-    lambda size, dtype, layout, device, pin_memory: [
+    lambda size, dtype, layout, device, pin_memory, *, settings: [
         empty(size, dtype, layout, pin_memory),
-        zero_(tensor_of(size, dtype)),
+        zero_(tensor_of(size, dtype_or_default(dtype, settings))),
     ]
 )
 
@@ -144,8 +144,8 @@ def _ones(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> A
 
 
 _ones.children(
-    lambda size, dtype, layout, device, pin_memory: _filled(
-        size, 1.0, default_dtype() if dtype is None else dtype, layout, pin_memory
+    lambda size, dtype, layout, device, pin_memory, *, settings: _filled(
+        size, 1.0, dtype_or_default(dtype, settings), layout, pin_memory
     )
 )
 
@@ -167,8 +167,8 @@ def _dtype_to_fill(value: Any) -> Any:
 
 
 _full.children(
-    lambda size, fill_value, dtype, layout, device, pin_memory: _filled(
-        size, fill_value, default_dtype(fill_value) if dtype is None else dtype, layout, pin_memory
+    lambda size, fill_value, dtype, layout, device, pin_memory, *, settings: _filled(
+        size, fill_value, dtype_or_default(dtype, settings, fill_value), layout, pin_memory
     )
 )
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _dispatch
 from .._dispatch import OPS, composite, op
 from .._dtype import INTEGRAL_NUMS, Default
-from ._children import UNKNOWN, Child, child, empty, tensor_of
+from ._children import UNKNOWN, Child, child, dtype_or_default, empty, tensor_of
 from ._namespace import functions as F
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 # torch numbers the scalings: 0 none, 1 by 1/sqrt(n), 2 by 1/n
 NONE, ROOT, FULL = 0, 1, 2
@@ -352,22 +355,28 @@ def rfftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory:
 
 
 @fftfreq.children
-def _(n: Any, d: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> list[Child]:
+def _(
+    n: Any, d: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, *, settings: Settings
+) -> list[Child]:
     size = UNKNOWN if n is UNKNOWN else (n,)
-    result = tensor_of(size, dtype)
+    kind = dtype_or_default(dtype, settings)
+    result = tensor_of(size, kind)
     return [
         empty(size, dtype, layout, pin_memory),
         child("aten::arange.out", n, result),
         child("aten::slice.Tensor", result, 0, (n + 1) // 2, 0),
-        child("aten::arange.start_out", -(n // 2), 0, 1, tensor_of((0,), dtype)),
+        child("aten::arange.start_out", -(n // 2), 0, 1, tensor_of((0,), kind)),
         child("aten::mul_.Scalar", result, _frequency_step(n, d)),
     ]
 
 
 @rfftfreq.children
-def _(n: Any, d: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> list[Child]:
+def _(
+    n: Any, d: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, *, settings: Settings
+) -> list[Child]:
     size = UNKNOWN if n is UNKNOWN else (n // 2 + 1,)
-    result = tensor_of(size, dtype)
+    kind = dtype_or_default(dtype, settings)
+    result = tensor_of(size, kind)
     return [
         empty(size, dtype, layout, pin_memory),
         child("aten::arange.start_out", 0, n // 2 + 1, 1, result),

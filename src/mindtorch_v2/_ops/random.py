@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,24 @@ from .._dtype import BY_NUM
 from .._meta import meta_tensor
 from .._random import Generator, default_generator
 from . import factories_out
-from ._children import UNKNOWN, Child, child, dtype_number, empty, empty_like, item, tensor, tensor_of
+from ._children import (
+    UNKNOWN,
+    Child,
+    child,
+    dtype_number,
+    dtype_or_default,
+    empty,
+    empty_like,
+    item,
+    tensor,
+    tensor_of,
+)
 from ._layout import dense_order, empty_as
 from ._namespace import functions as F
 from .creation import _sizes, finish
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 _STRIDED = _dtype.strided
 _C_NAMES = {
@@ -311,8 +325,20 @@ def _(mean: Any, std: Any, generator: Any) -> list[Child]:
 
 
 @_normal_float_float.children
-def _(mean: Any, std: Any, size: Any, generator: Any, dtype: Any, layout: Any, device: Any, pin: Any) -> list:
-    return [empty(size, dtype, layout, pin), child("aten::normal_", tensor_of(size, dtype), mean, std)]
+def _(
+    mean: Any,
+    std: Any,
+    size: Any,
+    generator: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    *,
+    settings: Settings,
+) -> list[Child]:
+    result = tensor_of(size, dtype_or_default(dtype, settings))
+    return [empty(size, dtype, layout, pin_memory), child("aten::normal_", result, mean, std)]
 
 
 _NORMAL_OVERLOADS = (

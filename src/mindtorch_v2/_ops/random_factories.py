@@ -4,7 +4,7 @@ out. The drawing and its checks are those of the fills in `random`."""
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .._dtype import BY_NUM
 from .._meta import is_meta, meta_tensor
 from .._random import Generator, default_generator
 from . import factories_out
-from ._children import UNKNOWN, Child, child, dtype_number, empty, tensor_of
+from ._children import UNKNOWN, Child, child, dtype_number, dtype_or_default, empty, tensor_of
 from ._scalars import fitting
 from .creation import _empty_like, _sizes, finish
 from .random import (
@@ -34,6 +34,9 @@ from .random import (
     uniform_,
     uniforms,
 )
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 _STRIDED = _dtype.strided
 
@@ -62,11 +65,14 @@ def _declare_factory(aten_name: str, draw: Any, fill: str) -> tuple[Any, Any]:
     ) -> np.ndarray:
         return draw(generator_of(generator, name), size, dtype or _dtype.Default.dtype)
 
-    def inside(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> list[Child]:
-        return [empty(size, dtype, layout, pin_memory), child(fill, tensor_of(size, dtype), 0.0, 1.0)]
+    def inside(
+        size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, *, settings: Settings
+    ) -> list[Child]:
+        result = tensor_of(size, dtype_or_default(dtype, settings))
+        return [empty(size, dtype, layout, pin_memory), child(fill, result, 0.0, 1.0)]
 
     plain.children(inside)
-    drawn.children(lambda size, generator, *options: inside(size, *options))
+    drawn.children(lambda size, generator, *options, settings: inside(size, *options, settings=settings))
     return plain, drawn
 
 

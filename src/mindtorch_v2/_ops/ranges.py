@@ -13,7 +13,7 @@ from .._dtype import Default
 from .._meta import meta_tensor
 from .._sampling import fma64
 from . import factories_out
-from ._children import child, default_dtype, empty, tensor_of, zero_
+from ._children import Child, child, dtype_or_default, empty, tensor_of, zero_
 from .creation import _STRIDED, _np, check_out_dtype, finish
 
 
@@ -194,16 +194,16 @@ def _logspace_kernel(
 
 _linspace = _spaced("aten::linspace", "", _linspace_kernel)
 _linspace.children(
-    lambda start, end, steps, dtype, layout, device, pin_memory: [
-        empty((steps,), default_dtype() if dtype is None else dtype, layout, pin_memory)
+    lambda start, end, steps, dtype, layout, device, pin_memory, *, settings: [
+        empty((steps,), dtype_or_default(dtype, settings), layout, pin_memory)
     ]
 )
 _logspace = _spaced("aten::logspace", ", float base=10.0", _logspace_kernel)
 
 
 _logspace.children(
-    lambda start, end, steps, base, dtype, layout, device, pin_memory: [
-        empty((steps,), default_dtype() if dtype is None else dtype, layout, pin_memory)
+    lambda start, end, steps, base, dtype, layout, device, pin_memory, *, settings: [
+        empty((steps,), dtype_or_default(dtype, settings), layout, pin_memory)
     ]
 )
 
@@ -293,17 +293,18 @@ def _eye_square(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -
     return _eye.op.kernel(n, n, dtype, layout, device, pin_memory)
 
 
-def _cleared(shape: Any, dtype: Any, layout: Any, pin_memory: Any) -> Any:
+@_eye.children
+def _(n: Any, m: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, *, settings: Any) -> list[Child]:
     """An output that is made without a size, given its size, and cleared."""
+    kind = dtype_or_default(dtype, settings)
     return [
         empty((0,), dtype, layout, pin_memory, allocates=False),
-        child("aten::resize_", tensor_of((0,), dtype), shape, allocates=True),
-        zero_(tensor_of(shape, dtype)),
+        child("aten::resize_", tensor_of((0,), kind), (n, m), allocates=True),
+        zero_(tensor_of((n, m), kind)),
     ]
 
 
-_eye.children(lambda n, m, dtype, layout, device, pin_memory: _cleared((n, m), dtype, layout, pin_memory))
-_eye_square.children(lambda n, dtype, layout, device, pin_memory: _cleared((n, n), dtype, layout, pin_memory))
+_eye_square.children(lambda n, *options, settings: _eye.op.children_rule(n, n, *options, settings=settings))
 
 
 @function(expose="function")

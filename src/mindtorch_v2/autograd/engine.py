@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from functools import cache, partial
 from sys import getrefcount
 from typing import Any
 
 from .. import _dispatch, _dtype
-from .._dispatch import call_user
-from .._graph import WITHOUT_SEQUENCE, AccumulateGrad, Node, Switches, grad_state
+from .._dispatch import (
+    BACKWARD_SCOPE,
+    FUNCTION_SCOPE,
+    call_untraced,
+    call_user,
+    evaluation_name,
+    in_evaluation_range,
+    in_node_range,
+    in_range,
+)
+from .._graph import AccumulateGrad, Node, Switches, grad_state
 from .._tensor import Tensor
 
 _run_numbers = itertools.count()
@@ -33,11 +41,23 @@ _SOLE_REFERENCE = _count_references([object()])
 
 
 class Run:
-    """A running backward pass."""
+    """A running backward pass. nodes: all that it may reach; needed: those to run, None: all; create_graph: also of the gradients."""
 
-    def __init__(self, nodes: set, needed: set | None, keep_graph: bool) -> None:
+    def __init__(
+        self,
+        nodes: set,
+        dependencies: dict[Node, int],
+        needed: set | None,
+        captures: Captures | None,
+        keep_graph: bool,
+        create_graph: bool,
+    ) -> None:
         self.number = next(_run_numbers)
-        self.nodes, self.needed, self.keep_graph = nodes, needed, keep_graph
+        self.nodes, self.dependencies = nodes, dependencies
+        self.needed, self.captures = needed, captures
+        self.keep_graph, self.create_graph = keep_graph, create_graph
+        self.buffers: dict[Node, list] = {}  # the gradients that have arrived
+        self.ready: list[tuple[int, int, Node]] = []  # a heap of nodes all of whose gradients have arrived
         self.callbacks: list[Any] = []  # called after all nodes have run
 
     def reaches(self, node: Node) -> bool:
@@ -116,63 +136,74 @@ def run(
         run, roots, keep_graph, create_graph, captures, leaves
     ):
         return
-    calls = _dispatch.calls
-    if calls is not None and calls.traces_now():
-        calls.call_untraced(run, roots, keep_graph, create_graph, captures, leaves)
-        return
+    call_untraced(_run, roots, keep_graph, create_graph, captures, leaves)
+
+
+def _run(
+    roots: list[tuple[Node, int, Tensor]],
+    keep_graph: bool,
+    create_graph: bool,
+    captures: Captures | None,
+    leaves: set | None,
+) -> None:
     dependencies, order, reachable = _compute_dependencies([node for node, _, _ in roots])
     needed = _nodes_to_run(order, captures, leaves)
-    buffers: dict[Node, list] = {}
+    running = Run(reachable, dependencies, needed, captures, keep_graph, create_graph)
+    buffers, ready = running.buffers, running.ready
     _seed(buffers, roots)
-    heap: list = []
     for node in {node for node, _, _ in roots}:
         if not dependencies.get(node):
-            heapq.heappush(heap, (-node.seq, next(_arrivals), node))
+            heapq.heappush(ready, (-node.seq, next(_arrivals), node))
     state = grad_state
     before = state.enabled, state.run, state.node
-    running = Run(reachable, needed, keep_graph)
     state.enabled, state.run = create_graph, running
     try:
-        while heap:
-            node = heapq.heappop(heap)[2]
+        while ready:
+            node = heapq.heappop(ready)[2]
             if needed is not None and node not in needed:
                 del buffers[node]
-                continue
-            ranges = _dispatch.ranges
-            if ranges is None:
-                _evaluate(node, keep_graph, create_graph, captures, needed, dependencies, buffers, heap)
-                continue
-            sequence = node.seq if node.seq < WITHOUT_SEQUENCE else -1
-            token = ranges.enter(_evaluation(node.name()), 0, sequence, node.forward_thread, ())
-            try:
-                _evaluate(node, keep_graph, create_graph, captures, needed, dependencies, buffers, heap)
-            finally:
-                ranges.exit(token)
+            else:
+                in_evaluation_range(_evaluate, node, running)
         for callback in running.callbacks:
             call_user(callback)
     finally:
         state.enabled, state.run, state.node = before
 
 
-@cache
-def _evaluation(node: str) -> str:
-    """The name of the range around a node: the same object each time, which the recorder recognises."""
-    return f"autograd::engine::evaluate_function: {node}"
+_Roots = list[tuple[Node, int, Tensor]]
 
 
-def _seed(buffers: dict, roots: list[tuple[Node, int, Tensor]]) -> None:
+def _seed(buffers: dict, roots: _Roots) -> None:
     """Put the gradients of the roots into their buffers: where there are several, this is a node of its own, as in torch."""
-    ranges, tokens = _dispatch.ranges, []
-    if len(roots) > 1:
-        number, grad_state.seq = grad_state.seq, grad_state.seq + 1
-        if ranges is not None:
-            root = "torch::autograd::GraphRoot"
-            for name, scope in ((_evaluation(root), 0), (root, 1)):
-                tokens.append(ranges.enter(name, scope, number, roots[0][0].forward_thread, ()))
+    if len(roots) < 2:
+        _add_roots(roots, buffers)
+        return
+    grad_state.seq += 1  # the node's number, see `_root_range`
+    in_range(_root_evaluation, _apply_root, roots, buffers)
+
+
+def _add_roots(roots: _Roots, buffers: dict) -> None:
     for node, output, gradient in roots:
         _add_to(buffers, node, output, gradient, True)
-    for token in reversed(tokens):
-        ranges.exit(token)
+
+
+def _apply_root(roots: _Roots, buffers: dict) -> None:
+    in_range(_root_application, _add_roots, roots, buffers)
+
+
+def _root_range(name: str, scope: int, roots: _Roots) -> tuple:
+    return name, scope, grad_state.seq - 1, roots[0][0].forward_thread, ()
+
+
+def _root_evaluation(roots: _Roots, buffers: dict) -> tuple:
+    return _root_range(evaluation_name(_ROOT), FUNCTION_SCOPE, roots)
+
+
+def _root_application(roots: _Roots, buffers: dict) -> tuple:
+    return _root_range(_ROOT, BACKWARD_SCOPE, roots)
+
+
+_ROOT = "torch::autograd::GraphRoot"
 
 
 def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_graph: bool) -> None:
@@ -222,17 +253,10 @@ def _is_dense(array: Any) -> bool:
     return is_dense(array)
 
 
-def _evaluate(
-    node: Node,
-    keep_graph: bool,
-    create_graph: bool,
-    captures: Any,
-    needed: Any,
-    dependencies: dict,
-    buffers: dict,
-    heap: list,
-) -> None:
+def _evaluate(node: Node, running: Run) -> None:
     """Run one node, all of whose gradients have arrived, and pass its results on."""
+    buffers, dependencies, needed = running.buffers, running.dependencies, running.needed
+    captures, create_graph = running.captures, running.create_graph
     buffer = buffers.pop(node)  # the only reference, so that gradients are freed right after their use
     if node._output_hooks is not None or node._pre_hooks is not None or node._retain is not None:
         buffer = _run_pre_hooks(node, buffer)
@@ -248,19 +272,19 @@ def _evaluate(
             return
     if node.__class__ is AccumulateGrad:
         hook_gradients = tuple(buffer) if node._post_hooks else ()
-        _accumulate(node, buffer, create_graph, hook_gradients)
+        _accumulate(node, buffer, hook_gradients)
         if node._post_hooks:
             _run_post_hooks(node, (), hook_gradients)
         return
     if buffer[0] is None and not node.takes_none and buffer.count(None) == len(buffer):
         results: tuple = (None,) * len(node.next)
-    elif needed is None or not hasattr(node, "op"):
-        results = _apply(node, buffer)
+    elif needed is None and not Switches.anomaly:
+        results = in_node_range(_apply_node, node, buffer)
     else:
-        results = _apply_needed(node, buffer, needed)
+        results = _apply(node, buffer, needed)
     if node._post_hooks:
         results = _run_post_hooks(node, _fit_all(node, results), buffer)
-    if not keep_graph:
+    if not running.keep_graph:
         node.release()
     del buffer
     edges = node.next
@@ -284,60 +308,47 @@ def _evaluate(
         n_missing = dependencies[next_node] - 1
         dependencies[next_node] = n_missing
         if not n_missing and next_node in buffers:
-            heapq.heappush(heap, (-next_node.seq, next(_arrivals), next_node))
+            heapq.heappush(running.ready, (-next_node.seq, next(_arrivals), next_node))
 
 
-def _apply(node: Node, buffer: list) -> tuple:
-    if Switches.anomaly:
-        from .anomaly_mode import apply_watched
-
-        return apply_watched(node, buffer, _apply_node)
-    return _apply_node(node, buffer)
-
-
-def _apply_needed(node: Node, buffer: list, needed: set) -> tuple:
-    """Run an op's node, but compute only the gradients on a path to a requested one."""
+def _apply(node: Node, buffer: list, needed: set | None) -> tuple:
+    """Run a node; of an op's node compute only the gradients on a path to a requested one."""
     edges = node.next
-    needed_edges = tuple([edge if edge is not None and edge[0] in needed else None for edge in edges])
-    if needed_edges == edges:
-        return _apply(node, buffer)
-    node.next = needed_edges
+    if needed is not None and hasattr(node, "op"):
+        node.next = tuple([edge if edge is not None and edge[0] in needed else None for edge in edges])
     try:
-        return _apply(node, buffer)
+        if Switches.anomaly:
+            from .anomaly_mode import apply_watched
+
+            return apply_watched(node, buffer, _apply_as_range)
+        return _apply_as_range(node, buffer)
     finally:
-        node.next = edges
+        if node.next is not edges:
+            node.next = edges
+
+
+def _apply_as_range(node: Node, buffer: list) -> tuple:
+    return in_node_range(_apply_node, node, buffer)
 
 
 def _apply_node(node: Node, buffer: list) -> tuple:
     """Compute the gradients of a node. Complex gradients of real tensors become real here, as part of the node."""
-    ranges, apply, token = _dispatch.ranges, node.apply, None
-    if ranges is not None:
-        sequence = node.seq if node.seq < WITHOUT_SEQUENCE else -1
-        inputs = _recorded_inputs(buffer) if sparse_seen else tuple(buffer)
-        token = ranges.enter(node.name(), 1, sequence, node.forward_thread, inputs)
-        del inputs
-        if node.is_users and _dispatch.calls is not None:
-            apply = partial(call_user, apply)
-    try:
-        if not node.frees_gradients or node._post_hooks:
-            results = apply(*buffer)
-        else:
-            gradients = tuple(buffer)
-            buffer[:] = [None] * len(buffer)
-            results = apply(*gradients)
-            del gradients
-        if not node.is_users:
-            for gradient in results:
-                if (
-                    gradient.__class__ is Tensor
-                    and not gradient._array_missing
-                    and gradient._array.dtype.kind in "cW"
-                ):
-                    return _real_parts(node, results)
-        return results
-    finally:
-        if ranges is not None:
-            ranges.exit(token)
+    gradients: Any = buffer
+    if node.frees_gradients and not node._post_hooks:
+        gradients = tuple(buffer)
+        buffer[:] = [None] * len(buffer)
+    if node.is_users:
+        return call_user(node.apply, *gradients)
+    results = node.apply(*gradients)
+    del gradients
+    for gradient in results:
+        if (
+            gradient.__class__ is Tensor
+            and not gradient._array_missing
+            and gradient._array.dtype.kind in "cW"
+        ):
+            return _real_parts(node, results)
+    return results
 
 
 def _real_parts(node: Node, results: tuple) -> tuple:
@@ -412,41 +423,14 @@ def _reduce_to(node: Node, index: int, gradient: Tensor, shape: tuple) -> Tensor
     return gradient
 
 
-def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gradients: tuple) -> None:
+def _accumulate(node: AccumulateGrad, buffer: list, hook_gradients: tuple) -> None:
     """Add the gradient in `buffer` to the leaf's `.grad`. If `hook_gradients`
     refers to it too, the leaf stores a copy.
     """
     variable = node.variable
     if variable._hooks:
         buffer[0] = run_tensor_hooks(variable._hooks, buffer[0])
-    ranges = _dispatch.ranges
-    token = None
-    if ranges is not None:
-        inputs = _recorded_inputs(buffer) if sparse_seen else tuple(buffer)
-        token = ranges.enter(node.name(), 1, -1, node.forward_thread, inputs)
-        del inputs
-    try:
-        is_unshared = getrefcount(buffer[0]) == _SOLE_REFERENCE
-        gradient = buffer[0]
-        buffer[0] = None
-        previous = variable._grad
-        if gradient is None:
-            pass
-        elif previous is None:
-            if is_unshared and not create_graph and _same_layout(gradient, variable):
-                variable._grad = gradient.detach()
-            else:
-                variable._grad = _layout_copy(gradient, variable)
-        elif create_graph:
-            variable._grad = previous + gradient
-        elif previous._is_sparse_layout and not gradient._is_sparse_layout:
-            variable._grad = gradient + previous
-        else:
-            previous.add_(gradient)
-        gradient = None  # frees it here, if there is no other reference
-    finally:
-        if ranges is not None:
-            ranges.exit(token)
+    in_node_range(_add_to_leaf, node, buffer)
     if variable._post_accumulate_hooks:
         for hook in list(variable._post_accumulate_hooks.values()):
             result = call_user(hook, variable)
@@ -454,14 +438,25 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
                 check_hook_result(hook, result, variable)
 
 
-sparse_seen = False  # whether sparse gradients may exist; set by the module that creates them
-
-
-def _recorded_inputs(buffer: Any) -> tuple:
-    """Gradients, some of which may be sparse, as a profiler records them: those by their size."""
-    from .._sparse import sized_like
-
-    return tuple([sized_like(g) if g is not None and g._is_sparse_layout else g for g in buffer])
+def _add_to_leaf(node: AccumulateGrad, buffer: list) -> None:
+    variable, create_graph = node.variable, grad_state.run.create_graph
+    is_unshared = getrefcount(buffer[0]) == _SOLE_REFERENCE
+    gradient = buffer[0]
+    buffer[0] = None
+    previous = variable._grad
+    if gradient is None:
+        pass
+    elif previous is None:
+        if is_unshared and not create_graph and _same_layout(gradient, variable):
+            variable._grad = gradient.detach()
+        else:
+            variable._grad = _layout_copy(gradient, variable)
+    elif create_graph:
+        variable._grad = previous + gradient
+    elif previous._is_sparse_layout and not gradient._is_sparse_layout:
+        variable._grad = gradient + previous
+    else:
+        previous.add_(gradient)
 
 
 def _has_no_layout(gradient: Tensor) -> bool:

@@ -294,21 +294,17 @@ class Function(_SingleLevelFunction):
             bound = _signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, {}
-        ranges = _dispatch.ranges
-        if ranges is None:
-            return _apply(cls, args, kwargs)
-        recorded_inputs = tuple([a for a in args if _is_recorded_input(a)])
-        token = ranges.enter(
-            cls.__name__, 0, grad_state.seq if grad_state.enabled else -1, 0, recorded_inputs
-        )
-        try:
-            return _apply(cls, args, kwargs)
-        finally:
-            ranges.exit(token)
+        return _dispatch.in_range(_forward, _apply, cls, (args, kwargs))
 
     @staticmethod
     def _compiled_autograd_key(ctx: Any) -> Any:
         return (ctx._forward_cls,)
+
+
+def _forward(cls: Any, arguments: tuple[tuple, dict]) -> tuple:
+    """The range of a call of `apply`."""
+    inputs = tuple([a for a in arguments[0] if _is_recorded_input(a)])
+    return cls.__name__, _dispatch.FUNCTION_SCOPE, grad_state.seq if grad_state.enabled else -1, 0, inputs
 
 
 _NUMBERS = (int, float, complex, type(None))
@@ -326,7 +322,8 @@ def _is_recorded_input(argument: Any) -> bool:
 _signature = functools.lru_cache(maxsize=None)(inspect.signature)
 
 
-def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
+def _apply(cls: Any, arguments: tuple[tuple, dict]) -> Any:
+    args, kwargs = arguments
     state = grad_state
     enabled = state.enabled
     ctx = cls._backward_cls()

@@ -113,7 +113,8 @@ class CopySlices(Node):
             if self.replay is None
             else replay_view(self.replay, base_gradient)
         )
-        results = self._apply_inner(part.clone(memory_format=_dtype.contiguous_format))
+        part_gradient = part.clone(memory_format=_dtype.contiguous_format)
+        results = _dispatch.in_range(_application, _apply_inner, self, part_gradient)
         first = results[0]
         if self.next[0] is not None:
             if first is None:
@@ -124,20 +125,6 @@ class CopySlices(Node):
         else:
             base_result = None
         return (base_result, *results[1:])
-
-    def _inner_gradients(self, gradient: Any) -> tuple:
-        """The gradients of all outputs of the inner node; only one of them was written."""
-        return tuple([gradient if i == self.number else None for i in range(self.fn.n_outputs)])
-
-    def _apply_inner(self, gradient: Any) -> tuple:
-        ranges, fn = _dispatch.ranges, self.fn
-        if ranges is None:
-            return fn.apply(*self._inner_gradients(gradient))
-        token = ranges.enter(fn.name(), 1, fn._recorded_sequence(), fn.forward_thread, (gradient,))
-        try:
-            return fn.apply(*self._inner_gradients(gradient))
-        finally:
-            ranges.exit(token)
 
     def release(self) -> None:
         """Release what the writing op has saved."""
@@ -152,6 +139,23 @@ class CopySlices(Node):
         node.seq, grad_state.seq = grad_state.seq, grad_state.seq + 1
         node.shapes, node.dtypes = self.geometry[0], self.dtypes
         return node
+
+
+def _apply_inner(node: CopySlices, gradient: Any) -> tuple:
+    """Run the node of the op that wrote: only one of its outputs was written."""
+    inner = node.fn
+    return inner.apply(*[gradient if i == node.number else None for i in range(inner.n_outputs)])
+
+
+def _application(node: CopySlices, gradient: Any) -> tuple:
+    inner = node.fn
+    return (
+        inner.name(),
+        _dispatch.BACKWARD_SCOPE,
+        inner._recorded_sequence(),
+        inner.forward_thread,
+        (gradient,),
+    )
 
 
 class _PartOfBase(Node):

@@ -533,9 +533,7 @@ class Optimizer:
 
 def _optimizer_step_code(self: Optimizer) -> None:
     """Let an active recording read the optimiser's parameters and state."""
-    stepped = getattr(_dispatch.ranges, "stepped", None)
-    if stepped is not None:
-        stepped(self)
+    _dispatch.stepped(self)
 
 
 def _step_with_hooks(func: Callable[..., R], self: Optimizer, args: Args, kwargs: Kwargs) -> R:

@@ -425,6 +425,10 @@ class _Ranges:
             return node, None
         return node, inner.enter(name, scope, sequence, forward_thread, arguments)
 
+    def stepped(self, optimizer: Any) -> None:
+        if self.inner is not None:
+            self.inner.stepped(optimizer)
+
     def exit(self, token: tuple) -> None:
         node, token = token
         if self.inner is not None:

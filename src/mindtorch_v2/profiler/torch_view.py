@@ -12,6 +12,7 @@ import numpy as np
 
 from mindtorch_prof.inputs import Inputs, TensorInput
 from mindtorch_prof.load.torch_view import with_children
+from mindtorch_prof.settings import Settings
 from mindtorch_prof.synthetic_rows import SyntheticOp, event_keys
 from mindtorch_prof.trace import Trace
 
@@ -33,25 +34,26 @@ def torch_view(trace: Trace) -> Trace:
         op: Any = declaring[name]
         arguments = trace.input_table[index].arguments if known and index >= 0 else None
         try:
-            contents[name, index] = synthetic_ops(op, arguments)
+            contents[name, index] = synthetic_ops(op, arguments, trace.settings)
         except Exception:  # noqa: S112  (a rule must not stop the user's program)
             continue
     return with_children(trace, contents)
 
 
-def synthetic_ops(op: Any, arguments: Sequence[Any] | None) -> list[SyntheticOp]:
+def synthetic_ops(op: Any, arguments: Sequence[Any] | None, settings: Settings) -> list[SyntheticOp]:
     """The events inside an op with these arguments; None: they are not known. Raises what the op's rule raises."""
-    return list(_rows(_children_of(op, arguments), 1, arguments is not None))
+    return list(_rows(_children_of(op, arguments, settings), 1, arguments is not None, settings))
 
 
-def _children_of(op: Any, arguments: Sequence[Any] | None) -> Sequence[Child]:
+def _children_of(op: Any, arguments: Sequence[Any] | None, settings: Settings) -> Sequence[Child]:
     """The children that an op declares for its arguments; None: they are not known. Rules are about dense tensors."""
     if arguments is not None and any(isinstance(a, TensorInput) and a.is_sparse for a in arguments):
         return ()
-    return op.children_rule(*([UNKNOWN] * op.n_arguments if arguments is None else arguments))
+    named = {"settings": settings} if op.children_need_settings else {}
+    return op.children_rule(*([UNKNOWN] * op.n_arguments if arguments is None else arguments), **named)
 
 
-def _rows(children: Sequence[Child], depth: int, known: bool) -> Iterator[SyntheticOp]:
+def _rows(children: Sequence[Child], depth: int, known: bool, settings: Settings) -> Iterator[SyntheticOp]:
     """Children and all below them, parents first."""
     if depth > _DEEPEST:
         raise RecursionError("the children of an op contain the op itself")
@@ -61,8 +63,8 @@ def _rows(children: Sequence[Child], depth: int, known: bool) -> Iterator[Synthe
         arguments = _with_defaults(op, child.arguments) if known else None
         inside = child.children
         if inside is None:
-            inside = _declared_inside(op, arguments)
-        below = list(_rows(inside, depth + 1, known))
+            inside = _declared_inside(op, arguments, settings)
+        below = list(_rows(inside, depth + 1, known, settings))
         allocates = child.allocates and not any(row.allocates for row in below)
         if not child.allocates:
             below = [row._replace(allocates=False) for row in below]
@@ -73,12 +75,12 @@ def _rows(children: Sequence[Child], depth: int, known: bool) -> Iterator[Synthe
         yield from below
 
 
-def _declared_inside(op: Any, arguments: Sequence[Any] | None) -> Sequence[Child]:
+def _declared_inside(op: Any, arguments: Sequence[Any] | None, settings: Settings) -> Sequence[Child]:
     """The children of a child; none where its rule would have to look at inputs that are not known."""
     if op is None or op.children_rule is None:
         return ()
     try:
-        return _children_of(op, arguments)
+        return _children_of(op, arguments, settings)
     except UnknownInputs:
         return ()
 

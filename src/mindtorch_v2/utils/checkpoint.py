@@ -237,7 +237,7 @@ class _SaveInputs(torch.autograd.Function):
         """Apply without an event in a profile and without using a sequence number: it computes nothing."""
         count = _dispatch.grad_state.seq
         try:
-            return _apply(cls, args, kwargs)
+            return _apply(cls, (args, kwargs))
         finally:
             _dispatch.grad_state.seq = count
 

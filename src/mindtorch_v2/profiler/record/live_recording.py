@@ -150,6 +150,8 @@ def settings_of(recorder: Recorder) -> Settings:
         pid=os.getpid(),
         thread=recorder.thread,
         allocated_before=recorder.allocated_before,
+        num_threads=recorder.num_threads,
+        default_dtype=recorder.default_dtype,
         module_call=None if recorder.functions is None else _module_call(),
         added_metadata=recorder.added_metadata,
         distributed=FrozenDict(_distributed_info() or {}),

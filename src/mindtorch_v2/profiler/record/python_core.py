@@ -410,11 +410,6 @@ class Core:
         """Log a call that began before this thread, or another, was traced."""
         self._traced_thread(ident).calls.extend((number | (call_site + 1) << CALL_SITE, now))
 
-    def traces_now(self) -> bool:
-        """Whether a call that this thread makes would be logged."""
-        thread = self.traced.get(get_ident())
-        return thread is not None and thread.traces and not thread.untraced
-
     def _traced_thread(self, ident: int) -> _Thread:
         thread = self.traced.get(ident)
         if thread is None:

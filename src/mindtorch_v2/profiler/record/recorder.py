@@ -18,8 +18,10 @@ from mindtorch_prof.sealing.raw import RANGES
 
 from ... import _dispatch
 from ... import _recording_hooks as hooks
+from ..._dtype import Default
 from ..._graph import grad_state
 from ..._tensor_slots import recorded_operators
+from ..._threads import get_num_threads
 from . import core
 from .caller_inputs import LiveInputs
 from .functions import Functions, append_numbered
@@ -105,6 +107,8 @@ class Recorder:
         self.silent_threads: set[int] = set()  # that have neither called nor returned since tracing began
         self.begun_ns = 0
         self.suspended_ns = 0  # how long inner recordings have suspended this one
+        self.num_threads = 0  # of a kernel
+        self.default_dtype = ""
         self.allocated_before = 0  # bytes that earlier recordings saw allocated and that are alive
         self.own_cost: Any = None  # an `own_cost.OwnCost`; None: not known
         self.final_cost: Any = None  # what `cost_in_program` gives after `release`
@@ -121,6 +125,7 @@ class Recorder:
             self.origin_ns = time.time_ns() - now
             self.begun_ns = now
             self.operators_before = recorded_operators()
+            self.num_threads, self.default_dtype = get_num_threads(), Default.dtype._name
             if self.wanted.memory:
                 self.allocated_before = int(core.alive()[:, 2].sum())
         try:

@@ -58,6 +58,7 @@ class SpillTables:
             "natives": list(logs.natives.items()),
             "open": [[thread, rows.tolist()] for thread, rows in open_ranges.items()],
         }
+        self._settings = settings_of(recorder)
         children: list[Any] = []
         header["keys"] = self._new_keys(logs, open_ranges, children)
         if recorder.wanted.inputs:
@@ -88,7 +89,7 @@ class SpillTables:
         self._keys.update(new)
         for key in new:
             if key < RANGES:
-                _add_children(children, _dispatch.BY_UID[key], -1, None)
+                self._add_children(children, _dispatch.BY_UID[key], -1, None)
         return [[key, *key_entry(self._recorder, key)] for key in new]
 
     # ------------------------------------------------------------------------------------------------ inputs
@@ -101,18 +102,29 @@ class SpillTables:
         header["depends"] = inputs.depends_on_caller()[first:last]
         header["flops"] = [[n, recorder.flops[n]] for n in range(first, last) if n in recorder.flops]
         for number in range(first, last):
-            _add_children(children, inputs.shown[number][0], number, inputs.inputs[number])
+            self._add_children(children, inputs.shown[number][0], number, inputs.inputs[number])
         self._n_inputs = last
         if recorder.config.record_shapes:
             variants = inputs.variants()
             header["variants"] = [packed_inputs(each) for each in variants[self._n_variants :]]
             for number in range(self._n_variants, len(variants)):
                 op = inputs.op_and_arguments(VARIANTS + number)[0]
-                _add_children(children, op, VARIANTS + number, variants[number])
+                self._add_children(children, op, VARIANTS + number, variants[number])
             self._n_variants = len(variants)
             known = list(itertools.islice(inputs.known.items(), self._n_callers, None))
             header["callers"] = [[*key, shown] for key, shown in known]
             self._n_callers += len(known)
+
+    def _add_children(self, children: list[Any], op: Any, number: int, inputs: Inputs | None) -> None:
+        """Add the ops that torch shows inside an op with these inputs, if there are any."""
+        if op is None or op.children_rule is None:
+            return
+        arguments = None if inputs is None else inputs.arguments
+        try:
+            inside = synthetic_ops(op, arguments, self._settings)
+        except Exception:  # a rule must not stop the recording
+            return
+        children.append([op.qualified_name, op.overload, number, [_packed_op(each) for each in inside]])
 
     def parts_to_search(self, logs: Logs) -> list[Logs]:
         """The rows in which `find_callers` may find something, thread by thread."""
@@ -158,7 +170,7 @@ class SpillTables:
         recorder, cost = self._recorder, cost_of(self._recorder)
         return {
             **self._first,
-            "settings": packed(settings_of(recorder)),
+            "settings": packed(self._settings),
             "columns": recorder.wanted.columns,
             "main_thread": recorder.thread,
             "origin_ns": recorder.origin_ns,
@@ -183,17 +195,6 @@ class SpillTables:
         new = {name: facts[name] for name, text in texts.items() if self._facts.get(name) != text}
         self._facts.update(texts)
         return new
-
-
-def _add_children(children: list[Any], op: Any, number: int, inputs: Inputs | None) -> None:
-    """Add the ops that torch shows inside an op with these inputs, if there are any."""
-    if op is None or op.children_rule is None:
-        return
-    try:
-        inside = synthetic_ops(op, None if inputs is None else inputs.arguments)
-    except Exception:  # a rule must not stop the recording
-        return
-    children.append([op.qualified_name, op.overload, number, [_packed_op(each) for each in inside]])
 
 
 def _packed_op(op: SyntheticOp) -> list[Any]:
