@@ -14,6 +14,7 @@ from ._autocast import LISTED
 from ._deprecated_signatures import call, takes_factors
 from ._dispatch import Op
 from ._graph import Node
+from ._ops._layout import laid_out
 from ._schema import Argument
 
 _KEYWORDS = {"self": "input", "from": "from_", "lambda": "lambd"}
@@ -477,6 +478,8 @@ def write_fresh(w: Writer, plan: Plan, depth: int, recorded: bool, operator: boo
             write_unwrap(w, plan, depth + 1)  # a meta tensor has no array: `recover` runs the op again
     else:
         w(depth + 1, f"r = K_{plan.uid}({kernel_arguments(plan)})")
+        if op.pointwise:
+            w(depth + 1, f"r = laid_out(r, {', '.join('a_' + python_name(a.name) for a in plan.tensors)})")
     w(depth, "except Exception as error:")
     w(depth + 1, f"return recover(OP, error, ({plan.call()},))")
     if not plan.returns_tensors:
@@ -709,6 +712,7 @@ def build(op: Op) -> None:
     plan = Plan(op)
     namespace = _dispatch._GLOBALS
     namespace["call_with_factors"] = call
+    namespace["laid_out"] = laid_out
     uid = plan.uid
     namespace[f"K_{uid}"] = op.kernel
     if op.return_type is not None:

@@ -14,7 +14,7 @@ COMMON_OPS = """
     _batch_norm_impl_index _foreach_mul_.Tensor _foreach_norm.Scalar _local_scalar_dense _log_softmax
     _log_softmax_backward_data _reshape_alias _safe_softmax _scaled_dot_product_attention_math
     _scaled_dot_product_flash_attention_for_cpu _scaled_dot_product_flash_attention_for_cpu_backward _softmax
-    _softmax_backward_data _to_copy _unsafe_view abs adaptive_avg_pool2d add.Tensor add.laid_out add_.Tensor addcdiv
+    _softmax_backward_data _to_copy _unsafe_view abs adaptive_avg_pool2d add.Tensor add_.Tensor addcdiv
     addcdiv_ addcmul addcmul_ addmm all all.dim any arange argmax batch_norm bernoulli.float bernoulli_.float
     binary_cross_entropy binary_cross_entropy_backward bmm broadcast_tensors cat chunk clamp clone contiguous conv2d
     convolution convolution_backward copy copy_ cross_entropy_loss detach detach_ div.Scalar div.Tensor div_.Tensor

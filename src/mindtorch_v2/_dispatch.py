@@ -126,6 +126,7 @@ class Op:
         self.body = body  # "arrays", "tensors" or "composite"
         self.is_view = options.get("view", False)
         self.promote = options.get("promote")  # None, "same", "float" or "compare"
+        self.pointwise = options.get("pointwise", bool(self.promote))
         self.numbers = bool(self.promote) and options.get("numbers", True)
         self.flops = options.get("flops")
         self.inplace_of: Op | None = options.get("inplace_of")
@@ -401,6 +402,7 @@ def op(text: str, **options: Any) -> Any:
 
     promote: convert the tensor arguments to one dtype first ("same"; "float": integers become the default dtype; "compare").
     numbers=False: the second operand must be a tensor.
+    pointwise: the one result follows the memory layout of the tensor arguments; the default where `promote` is given.
     inplace: the name of the in-place form to declare too, such as "aten::mul_.Tensor". out: also take `out=`.
     operators, inplace_operators: dunder names. node: the backward node's name. nondifferentiable: results never need gradients.
     returns: a result type for several outputs; outputs: how many of them (the first ones) have gradients, where that is not clear

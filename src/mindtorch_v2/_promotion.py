@@ -18,7 +18,20 @@ def promote_pair(a: np.ndarray, b: np.ndarray) -> tuple[Any, Any]:
         return a, b
     da, db = _dtype.BY_NUM[a.dtype.num], _dtype.BY_NUM[b.dtype.num]
     result = _dtype.result_dtype(((da, a.ndim == 0), (db, b.ndim == 0)))._np
-    return (a if a.dtype is result else a.astype(result)), (b if b.dtype is result else b.astype(result))
+    return (a if a.dtype is result else converted(a, result)), (
+        b if b.dtype is result else converted(b, result)
+    )
+
+
+def converted(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The values in another dtype, in memory that is laid out as torch's `to` lays it out."""
+    if array.flags.c_contiguous:
+        return array.astype(dtype)
+    from ._ops._layout import empty_as
+
+    out = empty_as(array, dtype)
+    np.copyto(out, array, casting="unsafe")
+    return out
 
 
 def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
@@ -35,7 +48,7 @@ def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
                 if hasattr(value, "item")
                 else value
             )
-        a = a.astype(_dtype.BY_NUM[a.dtype.num].to_complex()._np)
+        a = converted(a, _dtype.BY_NUM[a.dtype.num].to_complex()._np)
         rank = 3
     if rank == 3:
         return a, a.dtype.type(
@@ -43,7 +56,7 @@ def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
         ) if a.dtype.kind == "W" else value  # W: a Python number would lift complex32
     other = _dtype.number_dtype(value)
     if other._rank > rank:
-        return a.astype(other._np), value
+        return converted(a, other._np), value
     if a.dtype is _dtype.NP_INT64 and -(1 << 63) <= value < 1 << 63:
         return a, int(value)
     return a, np.array(value).astype(a.dtype)
@@ -90,9 +103,10 @@ def promote_all(*operands: Any) -> list[Any]:
         for x in operands
     ]
     result = _dtype.result_dtype(kinds)._np
-    return [np.asarray(x).astype(result, copy=False) for x in operands]
+    arrays = [np.asarray(x) for x in operands]
+    return [x if x.dtype is result else converted(x, result) for x in arrays]
 
 
 def to_float(array: Any) -> Any:
     """Integers and bools as the default dtype."""
-    return array.astype(Default.np)
+    return converted(array, Default.np)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -46,10 +47,20 @@ def _compare(shape: tuple, operands: tuple, a: int, b: int) -> int:
     return 0
 
 
-def empty_ordered(shape: tuple, order: list[int], dtype: Any) -> np.ndarray:
-    """Uninitialised memory whose dimensions lie from outermost to innermost as `order` says."""
-    back = sorted(range(len(order)), key=order.__getitem__)
-    return np.empty([shape[d] for d in order], dtype).transpose(back)
+def dense_steps(shape: tuple, order: list[int] | tuple[int, ...]) -> tuple[int, ...]:
+    """The steps, in elements, of memory whose dimensions lie from outermost to innermost as `order` says."""
+    steps, step = [0] * len(shape), 1
+    for d in reversed(order):
+        steps[d] = step
+        step *= shape[d]
+    return tuple(steps)
+
+
+def empty_strided(shape: tuple, steps: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Uninitialised dense memory with these steps, in elements."""
+    dtype = np.dtype(dtype)
+    memory = np.empty(math.prod(shape), dtype)
+    return strided(memory, shape, [step * dtype.itemsize for step in steps])
 
 
 def empty_as(array: np.ndarray, dtype: Any = None) -> np.ndarray:
@@ -57,7 +68,72 @@ def empty_as(array: np.ndarray, dtype: Any = None) -> np.ndarray:
     dtype = dtype or array.dtype
     if array.flags.c_contiguous or array.ndim < 2:
         return np.empty(array.shape, dtype)
-    return empty_ordered(array.shape, dense_order(array.shape, array.strides), dtype)
+    if is_dense(array):
+        return empty_strided(array.shape, tuple([step // array.itemsize for step in array.strides]), dtype)
+    return empty_strided(
+        array.shape, dense_steps(array.shape, dense_order(array.shape, array.strides)), dtype
+    )
+
+
+def pointwise_steps(shape: tuple, operands: tuple) -> tuple[int, ...]:
+    """The steps, in elements, of a result of this shape which is computed element by element, as torch's TensorIterator chooses them.
+
+    operands: arrays, or None for a number. The first one that tells two dimensions apart decides which of them lies outside.
+    """
+    arrays = [array for array in operands if array is not None]
+    if all([array is not None and array.shape == shape for array in operands]):
+        channels = dense_steps(shape, (0, 2, 3, 1)) if len(shape) == 4 else None
+        if channels and all([_has_steps(array, channels) for array in arrays]):
+            return channels
+        own = [tuple([step // array.itemsize for step in array.strides]) for array in arrays]
+        if own.count(own[0]) == len(own) and is_dense(arrays[0]):
+            return own[0]
+    return dense_steps(shape, dense_order(shape, *[_broadcast_strides(array, shape) for array in arrays]))
+
+
+def _has_steps(array: np.ndarray, steps: tuple[int, ...]) -> bool:
+    return all(
+        [n == 1 or s == step * array.itemsize for n, s, step in zip(array.shape, array.strides, steps)]
+    )
+
+
+def _broadcast_strides(array: np.ndarray, shape: tuple) -> tuple[int, ...]:
+    """The strides of an operand along the dimensions of the result: 0 where it is repeated."""
+    skipped = len(shape) - array.ndim
+    steps = [s if n == wanted else 0 for n, wanted, s in zip(array.shape, shape[skipped:], array.strides)]
+    return (0,) * skipped + tuple(steps)
+
+
+def _broadcasts(shape: tuple, wanted: tuple) -> bool:
+    return len(shape) <= len(wanted) and all([n in (1, m) for n, m in zip(shape[::-1], wanted[::-1])])
+
+
+def _laid_out(result: Any, *operands: Any) -> Any:
+    """A pointwise result in memory ordered as torch orders it: the array itself where it is, as for contiguous operands."""
+    arrays = [value for value in (result, *operands) if isinstance(value, np.ndarray)]
+    if (
+        all([array.flags.c_contiguous for array in arrays])
+        or type(result) is not np.ndarray
+        or not result.size
+    ):
+        return result
+    if len(arrays) == 1 or not all([_broadcasts(array.shape, result.shape) for array in arrays[1:]]):
+        return result
+    steps = pointwise_steps(
+        result.shape, tuple([value if isinstance(value, np.ndarray) else None for value in operands])
+    )
+    if result.strides == tuple([step * result.itemsize for step in steps]):
+        return result
+    if _has_steps(result, steps):
+        if result.flags.c_contiguous:
+            return result
+        return strided(result, result.shape, [step * result.itemsize for step in steps])
+    out = empty_strided(result.shape, steps, result.dtype)
+    np.copyto(out, result)
+    return out
+
+
+laid_out = _core.laid_out or _laid_out
 
 
 def empty_in(array: np.ndarray, memory_format: Any, dtype: Any = None) -> np.ndarray:

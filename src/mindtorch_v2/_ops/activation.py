@@ -21,7 +21,7 @@ from .pointwise import add_scalar, mul_scalar, one_minus, one_over, sub_scalar
 # ---------------------------------------------------------------------------------------------------- relu and thresholds
 
 
-@op("aten::relu(Tensor self) -> Tensor", inplace="aten::relu_")
+@op("aten::relu(Tensor self) -> Tensor", pointwise=True, inplace="aten::relu_")
 def relu(self: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
@@ -36,7 +36,11 @@ relu.children(lambda self: [child("aten::clamp_min", self, 0, allocates=True)])
 relu.op.inplace.children(lambda self: [child("aten::clamp_min_", self, 0)])
 
 
-@op("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", expose="no")
+@op(
+    "aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+    pointwise=True,
+    expose="no",
+)
 def threshold_backward(grad_output: np.ndarray, self: np.ndarray, threshold: Any) -> np.ndarray:
     fused = _core.threshold_backward(grad_output, self, threshold)
     return np.multiply(grad_output, self > threshold) if fused is None else fused
@@ -51,14 +55,19 @@ threshold_backward.derivative(
 def from_result(base: Any, inplace: str, node: str, **rules: Any) -> None:
     """Declare the in-place form of an op with a backward node of its own, as torch does."""
     schema = base.op.text.replace("(", ".written(", 1)
-    declared = op(schema, inplace=f"{inplace}.written", expose="no", node=node, on=base.op.body)(
-        base.op.kernel
-    )
+    declared = op(
+        schema,
+        pointwise=base.op.pointwise,
+        inplace=f"{inplace}.written",
+        expose="no",
+        node=node,
+        on=base.op.body,
+    )(base.op.kernel)
     declared.derivative(**rules)
     base.inplace = declared.inplace
 
 
-@op("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
+@op("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", pointwise=True)
 def threshold(self: np.ndarray, threshold: Any, value: Any) -> np.ndarray:
     if self.dtype.kind in "bc":
         raise _dispatch.not_implemented("threshold_cpu", self)
@@ -75,7 +84,7 @@ from_result(
 _dispatch.FUNCTIONS["threshold_"] = threshold.inplace
 
 
-@op("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", expose="no")
+@op("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", pointwise=True, expose="no")
 def leaky_relu(self: np.ndarray, negative_slope: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("leaky_relu_cpu", self)
@@ -95,6 +104,7 @@ from_result(
 
 @op(
     "aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
+    pointwise=True,
     expose="no",
 )
 def leaky_relu_backward(
@@ -117,6 +127,7 @@ leaky_relu_backward.derivative(
 
 @op(
     "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+    pointwise=True,
     inplace="aten::hardtanh_",
     expose="no",
 )
@@ -148,6 +159,7 @@ hardtanh.op.inplace.children(lambda self, low, high: [_clamped_into_self(self, l
 
 @op(
     "aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
+    pointwise=True,
     expose="no",
 )
 def hardtanh_backward(grad_output: np.ndarray, self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
@@ -192,7 +204,7 @@ def prelu(self: Any, weight: Any) -> Any:
     return _prelu_kernel(self, weight)
 
 
-@op("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor", expose="no")
+@op("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor", pointwise=True, expose="no")
 def _prelu_kernel(self: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return np.where(self > 0, self, weight * self)
 
@@ -234,7 +246,7 @@ def _(grads: Any, grad_output: Any, self: Any, weight: Any) -> Any:
     return by_gradient, by_self, by_weight
 
 
-@op("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
+@op("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", pointwise=True)
 def hardshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("hardshrink_cpu", self)
@@ -244,7 +256,11 @@ def hardshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
 hardshrink.derivative(self=lambda g, self, lambd: F.hardshrink_backward(g, self, lambd))
 
 
-@op("aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", expose="no")
+@op(
+    "aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor",
+    pointwise=True,
+    expose="no",
+)
 def hardshrink_backward(grad_out: np.ndarray, self: np.ndarray, lambd: Any) -> np.ndarray:
     return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_out)
 
@@ -254,7 +270,7 @@ hardshrink_backward.derivative(
 )
 
 
-@op("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", expose="no")
+@op("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", pointwise=True, expose="no")
 def softshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("softshrink_check", self)
@@ -279,7 +295,11 @@ def _shrunk(x: np.ndarray, lambd: Any) -> np.ndarray:
 softshrink.derivative(self=lambda g, self, lambd: F.softshrink_backward(g, self, lambd))
 
 
-@op("aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", expose="no")
+@op(
+    "aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor",
+    pointwise=True,
+    expose="no",
+)
 def softshrink_backward(grad_output: np.ndarray, self: np.ndarray, lambd: Any) -> np.ndarray:
     return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_output)
 
@@ -306,7 +326,12 @@ def _erf(x: np.ndarray) -> np.ndarray:
     return erf(x)
 
 
-@op("aten::gelu(Tensor self, *, str approximate='none') -> Tensor", inplace="aten::gelu_", expose="no")
+@op(
+    "aten::gelu(Tensor self, *, str approximate='none') -> Tensor",
+    pointwise=True,
+    inplace="aten::gelu_",
+    expose="no",
+)
 def gelu(self: np.ndarray, approximate: str) -> np.ndarray:
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
@@ -331,7 +356,11 @@ def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
 gelu.derivative(self=lambda g, self, approximate: F.gelu_backward(g, self, approximate=approximate))
 
 
-@op("aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", expose="no")
+@op(
+    "aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor",
+    pointwise=True,
+    expose="no",
+)
 def gelu_backward(grad_output: np.ndarray, self: np.ndarray, approximate: str) -> np.ndarray:
     return _gelu_slope(self, grad_output, approximate)
 
@@ -380,7 +409,7 @@ gelu_backward.derivative(
 )
 
 
-@op("aten::silu(Tensor self) -> Tensor", inplace="aten::silu_", expose="no")
+@op("aten::silu(Tensor self) -> Tensor", pointwise=True, inplace="aten::silu_", expose="no")
 def silu(self: np.ndarray) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS:
         raise _dispatch.not_implemented("silu_cpu", self)
@@ -399,7 +428,12 @@ def _silu_open(g: Any, self: Any) -> Any:
     return g * logistic * slope
 
 
-@op("aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no", nondifferentiable=True)
+@op(
+    "aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor",
+    pointwise=True,
+    expose="no",
+    nondifferentiable=True,
+)
 def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     def slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
         s = _logistic(x)
@@ -408,7 +442,7 @@ def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     return in_float32(slope)(self, grad_output)
 
 
-@op("aten::mish(Tensor self) -> Tensor", inplace="aten::mish_", expose="no")
+@op("aten::mish(Tensor self) -> Tensor", pointwise=True, inplace="aten::mish_", expose="no")
 def mish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("mish_cpu", self)
@@ -433,7 +467,12 @@ mish.derivative(
 )
 
 
-@op("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no", nondifferentiable=True)
+@op(
+    "aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor",
+    pointwise=True,
+    expose="no",
+    nondifferentiable=True,
+)
 def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     def slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
         t = np.tanh(np.logaddexp(0, x).astype(x.dtype))
@@ -444,6 +483,7 @@ def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
 
 @op(
     "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+    pointwise=True,
     expose="no",
 )
 def elu(self: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
@@ -472,6 +512,7 @@ from_result(
 
 @op(
     "aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
+    pointwise=True,
     expose="no",
 )
 def elu_backward(
@@ -546,7 +587,7 @@ celu.inplace.op.kernel = lambda self, alpha: elu.inplace(self, alpha, 1.0, 1.0 /
 celu_ = _dispatch.FUNCTIONS["celu_"] = celu.inplace
 
 
-@op("aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", expose="no")
+@op("aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", pointwise=True, expose="no")
 def softplus(self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("softplus_cpu", self)
@@ -565,6 +606,7 @@ softplus.derivative(self=lambda g, self, beta, threshold: F.softplus_backward(g,
 
 @op(
     "aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
+    pointwise=True,
     expose="no",
 )
 def softplus_backward(grad_output: np.ndarray, self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
@@ -608,7 +650,11 @@ def _(grads: Any, self: Any, buffer: Any) -> Any:
     return (F.log_sigmoid_backward(grads[0], self, buffer),)
 
 
-@op("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", expose="no")
+@op(
+    "aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
+    pointwise=True,
+    expose="no",
+)
 def log_sigmoid_backward(grad_output: np.ndarray, self: np.ndarray, buffer: np.ndarray) -> np.ndarray:
     negative = self < 0
     return grad_output * (
@@ -632,7 +678,7 @@ def log_sigmoid(self: Any) -> Any:
     return log_sigmoid_forward(self)[0]
 
 
-@op("aten::hardsigmoid(Tensor self) -> Tensor", inplace="aten::hardsigmoid_", expose="no")
+@op("aten::hardsigmoid(Tensor self) -> Tensor", pointwise=True, inplace="aten::hardsigmoid_", expose="no")
 def hardsigmoid(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("hardsigmoid_cpu", self)
@@ -645,7 +691,7 @@ hardsigmoid.derivative(self=lambda g, self: F.hardsigmoid_backward(g, self))
 _SIXTH = np.float32(1 / 6)  # single precision for doubles too, as in torch
 
 
-@op("aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
+@op("aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", pointwise=True, expose="no")
 def hardsigmoid_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     return np.where(
         (self > -3) & (self < 3),
@@ -659,7 +705,7 @@ hardsigmoid_backward.derivative(
 )
 
 
-@op("aten::hardswish(Tensor self) -> Tensor", inplace="aten::hardswish_", expose="no")
+@op("aten::hardswish(Tensor self) -> Tensor", pointwise=True, inplace="aten::hardswish_", expose="no")
 def hardswish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("hardswish_cpu", self)
@@ -669,7 +715,7 @@ def hardswish(self: np.ndarray) -> np.ndarray:
 hardswish.derivative(self=lambda g, self: F.hardswish_backward(g, self))
 
 
-@op("aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
+@op("aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", pointwise=True, expose="no")
 def hardswish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     kind = self.dtype.type
     return np.where(

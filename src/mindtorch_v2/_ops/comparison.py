@@ -165,7 +165,11 @@ def _rrshift(self: Any, other: Any) -> Any:
 
 
 @op(
-    "aten::bitwise_not(Tensor self) -> Tensor", inplace="aten::bitwise_not_", out=True, nondifferentiable=True
+    "aten::bitwise_not(Tensor self) -> Tensor",
+    pointwise=True,
+    inplace="aten::bitwise_not_",
+    out=True,
+    nondifferentiable=True,
 )
 def bitwise_not(self: Any, out: Any = None) -> Any:
     if self.dtype.num not in INTEGRAL_NUMS:
@@ -182,7 +186,11 @@ def _invert(self: Any) -> Any:
 
 def _logical(aten_name: str, inplace: str, ufunc: Any) -> Any:
     @op(
-        f"{aten_name}(Tensor self, Tensor other) -> Tensor", inplace=inplace, out=True, nondifferentiable=True
+        f"{aten_name}(Tensor self, Tensor other) -> Tensor",
+        pointwise=True,
+        inplace=inplace,
+        out=True,
+        nondifferentiable=True,
     )
     def logic(self: Any, other: Any) -> Any:
         return ufunc(self, other)
@@ -196,7 +204,11 @@ _logical("aten::logical_xor", "aten::logical_xor_", np.logical_xor)
 
 
 @op(
-    "aten::logical_not(Tensor self) -> Tensor", inplace="aten::logical_not_", out=True, nondifferentiable=True
+    "aten::logical_not(Tensor self) -> Tensor",
+    pointwise=True,
+    inplace="aten::logical_not_",
+    out=True,
+    nondifferentiable=True,
 )
 def logical_not(self: Any) -> Any:
     return np.logical_not(self)
@@ -206,7 +218,7 @@ logical_not.inplace.children(lambda self: [child("aten::logical_not.out", self, 
 
 
 def _test(aten_name: str, kernel: Any, out: bool = False) -> Any:
-    return op(f"{aten_name}(Tensor self) -> Tensor", nondifferentiable=True, out=out)(kernel)
+    return op(f"{aten_name}(Tensor self) -> Tensor", pointwise=True, nondifferentiable=True, out=out)(kernel)
 
 
 def _floating_only(ufunc: Any) -> Any:

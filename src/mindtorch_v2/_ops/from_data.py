@@ -308,7 +308,7 @@ def scalar_tensor(
     return finish(_scalar_tensor(s, dtype=dtype), requires_grad, pin_memory)
 
 
-@op("aten::complex(Tensor real, Tensor imag) -> Tensor", out=True, expose="function")
+@op("aten::complex(Tensor real, Tensor imag) -> Tensor", pointwise=True, out=True, expose="function")
 def complex_(real: Any, imag: Any) -> Any:
     if real.dtype != imag.dtype:
         raise RuntimeError(
@@ -327,7 +327,7 @@ def complex_(real: Any, imag: Any) -> Any:
 complex_.derivative(real=lambda g: F.real(g), imag=lambda g: F.imag(g))
 
 
-@op("aten::polar(Tensor abs, Tensor angle) -> Tensor", out=True, expose="function")
+@op("aten::polar(Tensor abs, Tensor angle) -> Tensor", pointwise=True, out=True, expose="function")
 def polar(abs: Any, angle: Any) -> Any:
     made = np.empty(np.broadcast_shapes(abs.shape, angle.shape), BY_NUM[abs.dtype.num].to_complex()._np)
     made.real, made.imag = abs * np.cos(angle), abs * np.sin(angle)

@@ -12,7 +12,7 @@ from .._tensor import Tensor
 from . import _dims
 from ._accumulate import add_rows
 from ._children import Child, child, item, tensor
-from ._layout import expanded_target
+from ._layout import copied, expanded_target
 from ._namespace import functions as F
 from ._scalars import fitting
 from ._warn import warn_once
@@ -214,7 +214,7 @@ def _fill_along(self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: 
         bad = where[(where < -n) | (where >= n)][0]
         raise IndexError(f"index {int(bad)} is out of bounds for dimension {d} with size {n}")
     if out is None:
-        out = self.copy("K")
+        out = copied(self)
     elif not out.flags.writeable:
         out = expanded_target(out, "index_fill_", "tensor[mask] = scalar")
     _front(out, d)[where] = value

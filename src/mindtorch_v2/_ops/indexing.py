@@ -14,7 +14,7 @@ from .._dispatch import composite, function, op
 from .._dtype import BY_NUM
 from ._accumulate import add_rows, linear_index
 from ._children import UNKNOWN, Child, child, item, tensor
-from ._layout import dense_order, empty_ordered, expanded_target
+from ._layout import copied, dense_order, dense_steps, empty_strided, expanded_target
 from ._namespace import functions as F
 from ._warn import warn_once
 from .shape import size_text
@@ -146,7 +146,7 @@ def _laid_out(array: np.ndarray, where: tuple, values: np.ndarray) -> np.ndarray
     together = not places or places[-1] == places[0]
     first = places[0] if places and together else 0
     order = dense_order(values.shape, (*strides[:first], *indexed, *strides[first:]))
-    out = empty_ordered(values.shape, order, values.dtype)
+    out = empty_strided(values.shape, dense_steps(values.shape, order), values.dtype)
     np.copyto(out, values)
     return out
 
@@ -261,7 +261,7 @@ def index_put(
     self: np.ndarray, indices: list, values: np.ndarray, accumulate: bool, out: Any = None
 ) -> np.ndarray:
     if out is None:
-        out = self.copy("K")
+        out = copied(self)
     _put(out, indices, values, accumulate)
     return out
 

@@ -12,6 +12,7 @@ from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, contiguous_format
 from . import _core
 from ._children import UNKNOWN, child, dtype_number
+from ._layout import laid_out
 from ._namespace import functions as F
 from .pointwise import add_scalar, div_scalar, mul_scalar, one_minus, sub_scalar
 from .reduction import mean_into, sum_into
@@ -345,10 +346,11 @@ def _declare_distance(
             a, b = _dispatch.promote_pair(a, b)
         if a.dtype.num in INTEGRAL_NUMS:
             raise _dispatch.not_implemented(name.removesuffix("_loss") + "_cpu", a)
-        return reduce(np.asarray(forward(np.subtract(a, b), *p)), reduction)
+        return reduce(laid_out(np.asarray(forward(np.subtract(a, b), *p)), a, b), reduction)
 
     @op(
         f"{backward_name}(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_required}) -> Tensor",
+        pointwise=True,
         expose="no",
     )
     def backward(
@@ -522,7 +524,8 @@ def binary_cross_entropy(self: Any, target: Any, weight: Any, reduction: int) ->
     if x.size and not (x.min() >= 0 and x.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     lowest = x.dtype.type(-100)
-    losses = _dispatch.wrap((y - 1) * np.maximum(np.log1p(-x), lowest) - y * np.maximum(np.log(x), lowest))
+    losses = (y - 1) * np.maximum(np.log1p(-x), lowest) - y * np.maximum(np.log(x), lowest)
+    losses = _dispatch.wrap(laid_out(losses, x, y))
     if weight is not None:
         losses = _uncounted(F.mul_(losses, weight))
     return reduced(losses, reduction)

@@ -12,6 +12,7 @@ from .._dtype import BY_NUM, contiguous_format
 from . import _dims
 from ._children import Child, child, tensor
 from ._double_backward import through
+from ._layout import laid_out
 from ._namespace import functions as F
 from .loss import MEAN, NONE, averaged, reduced, weighted_slopes
 from .pointwise import add_scalar, mul_scalar, one_minus
@@ -31,7 +32,7 @@ def _reduce(losses: np.ndarray, reduction: int, shape: tuple) -> np.ndarray:
 )
 def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
     scores, signs = _dispatch.promote_pair(self._array, target._array)
-    losses = np.asarray(np.multiply(scores, np.negative(signs)))
+    losses = laid_out(np.asarray(np.multiply(scores, np.negative(signs))), scores, signs)
     np.log1p(np.exp(losses, losses), losses)
     return reduced(_dispatch.wrap(losses), reduction)
 

@@ -43,7 +43,12 @@ def _fits_into(shape: tuple, common: tuple) -> None:
 # ---------------------------------------------------------------------------------------------- where
 
 
-@op("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", out=True, expose="no")
+@op(
+    "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+    pointwise=True,
+    out=True,
+    expose="no",
+)
 def _where(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.ndarray:
     if condition.dtype.kind != "b":
         if condition.dtype.num != 2:
@@ -174,11 +179,8 @@ def _masked(self: np.ndarray, mask: np.ndarray, value: Any, out: Any) -> np.ndar
     common = _common_shape(*((mask.shape, self.shape) if out is None else (self.shape, mask.shape)))
     _check_mask(mask)
     if out is None:
-        if common == self.shape:
-            out = self.copy("K") if self.flags.c_contiguous or 0 not in self.strides else self.copy()
-        else:
-            out = np.empty(common, self.dtype)
-            out[...] = self
+        out = np.empty(common, self.dtype)
+        out[...] = self
     else:
         _fits_into(out.shape, common)
         if not out.flags.writeable:

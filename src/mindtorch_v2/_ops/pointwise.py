@@ -73,20 +73,6 @@ add_tensor.derivative(self=lambda g: g, other=lambda g, alpha: g if alpha == 1 e
 
 
 @op(
-    "aten::add.laid_out(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-    expose="no",
-    node="AddBackward0",
-    flops=flops_of_self,
-)
-def add_laid_out(self: np.ndarray, other: np.ndarray, alpha: Any) -> np.ndarray:
-    """`self + other` with the strides of `self`, as torch lays a sum out: NumPy prefers those of a contiguous operand."""
-    return np.add(self, other, np.empty_like(self))
-
-
-add_laid_out.derivative(self=lambda g: g, other=lambda g: g)
-
-
-@op(
     "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     promote="same",
     inplace="aten::sub_.Tensor",
@@ -128,6 +114,7 @@ rsub_tensor.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * conj(alp
 
 @op(
     "aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    pointwise=True,
     expose="no",
     node="RsubBackward1",
 )
@@ -335,6 +322,7 @@ def _declare_remainder(aten_name: str, inplace: str, ufunc: Any, rounding_mode: 
 
     @op(
         f"{aten_name}.Scalar(Tensor self, Scalar other) -> Tensor",
+        pointwise=True,
         inplace=f"{inplace}.Scalar",
         out=True,
         expose="no",
@@ -611,6 +599,7 @@ logaddexp2.derivative(
 
 @op(
     "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor",
+    pointwise=True,
     inplace="aten::mul_.Scalar",
     expose="no",
     node="MulBackward1",
@@ -651,6 +640,7 @@ mul_scalar.inplace.children(lambda self, other: [child("aten::mul.out", _boxed(o
 
 @op(
     "aten::div.Scalar(Tensor self, Scalar other) -> Tensor",
+    pointwise=True,
     inplace="aten::div_.Scalar",
     expose="no",
     node="DivBackward1",
@@ -668,6 +658,7 @@ div_scalar.derivative(self=lambda g, other: div_scalar(g, conj(other)))
 
 @op(
     "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    pointwise=True,
     inplace="aten::add_.Scalar",
     expose="no",
     node="AddBackward1",
@@ -682,6 +673,7 @@ add_scalar.derivative(self=lambda g: g)
 
 @op(
     "aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    pointwise=True,
     inplace="aten::sub_.Scalar",
     expose="no",
     node="SubBackward1",
@@ -771,6 +763,7 @@ def lcm(self: Any, other: Any) -> Any:
 
 @op(
     "aten::heaviside(Tensor self, Tensor values) -> Tensor",
+    pointwise=True,
     inplace="aten::heaviside_",
     out=True,
     nondifferentiable=True,

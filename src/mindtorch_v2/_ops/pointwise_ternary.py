@@ -86,6 +86,7 @@ addcdiv.derivative(
 
 @op(
     "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    pointwise=True,
     inplace="aten::lerp_.Scalar",
     expose="no",
 )
@@ -126,6 +127,7 @@ lerp_scalar.derivative(self=lambda g, weight: g * conj(1 - weight), end=lambda g
 
 @op(
     "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    pointwise=True,
     inplace="aten::lerp_.Tensor",
     expose="no",
     node="LerpBackward1",

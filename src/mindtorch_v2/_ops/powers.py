@@ -27,6 +27,7 @@ def _whole_power(base: Any, exponent: Any, dtype: np.dtype) -> Any:
 
 @op(
     "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+    pointwise=True,
     inplace="aten::pow_.Tensor_Scalar",
     expose="no",
 )
@@ -105,7 +106,9 @@ def pow_scalar(self: Any, exponent: Any) -> Any:
     exponent, base = _dispatch.promote_number(exponent, self)
     if exponent.dtype.num in INTEGRAL_NUMS:
         return _whole_power(np.asarray(base).astype(exponent.dtype), exponent, exponent.dtype)
-    return np.power(base, exponent, dtype=exponent.dtype)
+    return np.power(
+        base, exponent, dtype=exponent.dtype, order="C"
+    )  # torch's too, whatever the exponent's layout
 
 
 def _pow_scalar_grad(g: Any, self: Any, exponent: Any, out: Any) -> Any:

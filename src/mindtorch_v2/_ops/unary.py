@@ -13,6 +13,7 @@ from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, NP_BOOL
 from . import _core
 from ._children import child
 from ._exp import sigmoid as sigmoid_float32
+from ._layout import laid_out
 from ._namespace import functions as F
 from .pointwise import add_scalar, conj, mul_scalar
 
@@ -348,7 +349,7 @@ def sigmoid(self: np.ndarray, out: Any = None) -> np.ndarray:
 sigmoid.derivative(self=lambda g, out: F.sigmoid_backward(g, out))
 
 
-@op("aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", expose="no")
+@op("aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", pointwise=True, expose="no")
 def sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
     slope = np.subtract(1, output)
     slope = np.multiply(slope, output)
@@ -369,7 +370,7 @@ def tanh(self: np.ndarray, out: Any = None) -> np.ndarray:
 tanh.derivative(self=lambda g, out: F.tanh_backward(g, out))
 
 
-@op("aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor", expose="no")
+@op("aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor", pointwise=True, expose="no")
 def tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
     slope = np.multiply(output, output)
     slope = np.subtract(1, slope)
@@ -420,16 +421,21 @@ def _sinc_grad(g: Any, self: Any) -> Any:
 declare("aten::sinc", "aten::sinc_", sinc_kernel, _sinc_grad)
 
 
-@op("aten::mvlgamma(Tensor self, int p) -> Tensor", promote="float", inplace="aten::mvlgamma_", out=True)
+@op(
+    "aten::mvlgamma(Tensor self, int p) -> Tensor",
+    promote="float",
+    pointwise=False,
+    inplace="aten::mvlgamma_",
+    out=True,
+)
 def mvlgamma(self: np.ndarray, p: int) -> np.ndarray:
     from scipy import special
 
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     shift = -0.5 * np.arange(p)
-    return (special.gammaln(self[..., None] + shift).sum(-1) + p * (p - 1) * math.log(math.pi) / 4).astype(
-        self.dtype
-    )
+    sums = special.gammaln(self[..., None] + shift).sum(-1) + p * (p - 1) * math.log(math.pi) / 4
+    return sums.astype(self.dtype, "C")
 
 
 def _mvlgamma_grad(g: Any, self: Any, p: int) -> Any:
@@ -502,7 +508,7 @@ function("__pos__", expose="method")(positive)
 @op("aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", expose="no", outputs=1)
 def frexp_op(self: np.ndarray) -> tuple:
     mantissa, exponent = np.frexp(self)
-    return mantissa, np.asarray(exponent, np.int32)
+    return laid_out(mantissa, self), laid_out(np.asarray(exponent, np.int32), self)
 
 
 frexp_op.derivative(self=lambda g, exponent: g / F.exp2(exponent.to(g.dtype)))
@@ -536,13 +542,14 @@ def _clamp(self: np.ndarray, low: Any, high: Any, out: Any = None) -> np.ndarray
         return (
             bounded
             if high is None
-            else np.minimum(bounded, high, out=bounded if bounded.__class__ is np.ndarray else None)
+            else np.minimum(bounded, high, out=bounded if np.ndim(high) == 0 and bounded.ndim else None)
         )
     return np.minimum(self, high, out=out)
 
 
 @op(
     "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    pointwise=True,
     inplace="aten::clamp_",
     expose="no",
     node="ClampBackward1",
@@ -569,6 +576,7 @@ clamp_number.derivative(self=lambda g, self, min, max: _where_inside(g, self, mi
 
 @op(
     "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    pointwise=True,
     inplace="aten::clamp_.Tensor",
     expose="no",
     node="ClampBackward0",
@@ -638,7 +646,13 @@ def _one_sided(aten_name: str, inplace: str, ufunc: Any) -> None:
     name = aten_name.removeprefix("aten::")
     side = name[-3:]
 
-    @op(f"{aten_name}(Tensor self, Scalar {side}) -> Tensor", inplace=inplace, expose="no", node=None)
+    @op(
+        f"{aten_name}(Tensor self, Scalar {side}) -> Tensor",
+        pointwise=True,
+        inplace=inplace,
+        expose="no",
+        node=None,
+    )
     def by_number(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
         if self.dtype.kind in "cW":
             raise NotImplementedError("clamp is not supported for complex types")
@@ -714,6 +728,7 @@ _one_sided("aten::clamp_max", "aten::clamp_max_", np.minimum)
 
 @op(
     "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+    pointwise=True,
     inplace="aten::nan_to_num_",
     out=True,
 )
@@ -764,7 +779,7 @@ def conj_function(input: Any) -> Any:
     return conj_op(input) if input._array.dtype.kind in "cW" else input
 
 
-@op("aten::conj_physical(Tensor self) -> Tensor", inplace="aten::conj_physical_", out=True)
+@op("aten::conj_physical(Tensor self) -> Tensor", pointwise=True, inplace="aten::conj_physical_", out=True)
 def conj_physical(self: np.ndarray) -> np.ndarray:
     return self.copy() if self.dtype.kind not in "cW" else np.conjugate(self)
 
@@ -783,13 +798,14 @@ def resolve_neg(self: Any) -> Any:
     return self
 
 
-@op("aten::angle(Tensor self) -> Tensor", promote="float", out=True)
+@op("aten::angle(Tensor self) -> Tensor", promote="float", out=True, pointwise=False)
 def angle(self: np.ndarray) -> np.ndarray:
     if self.dtype.kind == "W":
         raise _dispatch.not_implemented("angle_cpu", self)
     if self.dtype.kind == "c":
-        return np.angle(self)
-    return np.where(np.isnan(self), self, np.where(self < 0, math.pi, 0)).astype(self.dtype)
+        return np.ascontiguousarray(np.angle(self))
+    angles = np.where(np.isnan(self), self, np.where(self < 0, math.pi, 0)).astype(self.dtype)
+    return laid_out(angles, self)
 
 
 def _angle_grad(g: Any, self: Any) -> Any:

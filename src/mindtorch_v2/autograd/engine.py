@@ -236,14 +236,8 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
 
 
 def _sum(first: Tensor, second: Tensor) -> Tensor:
-    """The sum of two gradients, laid out as the first."""
-    if first._is_sparse_layout or second._is_sparse_layout:
-        return second + first if not second._is_sparse_layout else first + second
-    if first.__class__ is second.__class__ is Tensor and not (first._array_missing or second._array_missing):
-        a, b = first._array, second._array
-        if not a.flags.c_contiguous and 0 not in a.strides and a.shape == b.shape and a.dtype is b.dtype:
-            return _dispatch.OPS["add.laid_out"].entry(first, second)
-    return first + second
+    """The sum of two gradients; a dense one goes first if the other is sparse."""
+    return second + first if first._is_sparse_layout and not second._is_sparse_layout else first + second
 
 
 def _is_dense(array: Any) -> bool:
