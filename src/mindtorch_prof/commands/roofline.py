@@ -164,15 +164,12 @@ def _summary(result: Roofline) -> list[str]:
     from ..number_formats import format_time
 
     lines = [result.sentence()]
-    times: dict[tuple[str, str], float] = {}  # of all shapes of an op
-    for each in result.not_covered:
-        key = each.name or "(no op)", each.reason
-        times[key] = times.get(key, 0.0) + each.kernel_us
-    ranked = sorted(times.items(), key=lambda item: (-item[1], item[0]))
-    for (name, reason), time in ranked[:_UNEXPLAINED]:
-        lines.append(f"  not explained: {format_time(time):>9}  {name}: {reason}")
-    if len(ranked) > _UNEXPLAINED:
-        rest = sum(time for _, time in ranked[_UNEXPLAINED:])
+    not_covered = result.not_covered_by_op()
+    for each in not_covered[:_UNEXPLAINED]:
+        name = each.name or "(no op)"
+        lines.append(f"  not explained: {format_time(each.kernel_us):>9}  {name}: {each.reason}")
+    if len(not_covered) > _UNEXPLAINED:
+        rest = sum(each.kernel_us for each in not_covered[_UNEXPLAINED:])
         lines.append(f"  not explained: {format_time(rest):>9}  others (--format json lists them)")
     peaks = result.peaks
     if peaks is not None:

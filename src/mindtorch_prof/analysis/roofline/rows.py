@@ -105,6 +105,15 @@ class Roofline:
         others = self.kernel_us - self.collectives_us
         return (self.covered_us - self.collectives_us) / others if others > 0 else None
 
+    def not_covered_by_op(self) -> list[NotCovered]:
+        """What is not covered with all shapes of an op added up, the longest time first; one row per op and reason."""
+        sums: dict[tuple[str, str], tuple[int, float]] = {}
+        for each in self.not_covered:
+            count, time = sums.get((each.name, each.reason), (0, 0.0))
+            sums[each.name, each.reason] = count + each.count, time + each.kernel_us
+        rows = [NotCovered(name, [], [], *sums[name, reason], reason) for name, reason in sums]
+        return sorted(rows, key=lambda each: (-each.kernel_us, each.name))
+
     def sentence(self) -> str:
         """The coverage in words."""
         if self.coverage is None:

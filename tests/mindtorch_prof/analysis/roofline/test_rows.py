@@ -286,6 +286,12 @@ def test_a_call_without_a_model_is_not_covered_because_of_what_the_op_around_it_
     assert reasons["aten::_convolution"] == "the value of input 3 was not recorded"
     assert reasons["aten::convolution_backward"] == "the value of input 7 was not recorded"
     assert not any("Conv2D" in name for name in reasons)
+    by_op = result.not_covered_by_op()
+    assert [each.name for each in by_op].count("aten::convolution_backward") == 1
+    for column in ("count", "kernel_us"):
+        assert sum(getattr(each, column) for each in by_op) == pytest.approx(
+            sum(getattr(each, column) for each in result.not_covered)
+        )
 
 
 def test_what_models_explain_beside_collectives_is_said(ecosystem: Path) -> None:
