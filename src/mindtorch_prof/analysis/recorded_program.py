@@ -172,11 +172,11 @@ class RecordedProgram:
 
     @cached_property
     def of_device(self) -> str:
-        """Which device a sentence is about; empty if there is only one."""
+        """Which device a sentence is about, in brackets after the word; empty if there is only one."""
         device = self.trace.device
         if self.device is None or len(distinct_values(device.device[device.works])) < 2:
             return ""
-        return f" of {device_label(self.trace, self.device.number)}"
+        return f" ({device_label(self.trace, self.device.number)})"
 
     def work_named(self, is_wanted: Callable[[str], bool]) -> IntArray:
         """Rows of the device's work whose name fulfils a condition."""

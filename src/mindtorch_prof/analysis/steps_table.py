@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import Array, BoolArray, FloatArray
 from ..steps import is_step, steps_of
 from ..trace import ANNOTATION, PYTHON
-from .device_breakdown import steps_of_device_work
+from .device_breakdown import counted_work, steps_of_device_work
 from .intervals import covered, union
 from .recording import Recording, as_results
 from .sheet import Sheet
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 def steps_table(source: Recording) -> Sheet:
     """One row per step; no rows if the recording has no steps.
 
-    Busy times are within the time of the step; device events count for the step in which they were launched (`steps_of_device_work`).
+    Busy times are within the time of the step; device events count for the step in which they were launched (`steps_of_device_work`), those
+    launched before the recording for none.
     """
     results = as_results(source)
     trace = results.trace
@@ -44,7 +45,7 @@ def steps_table(source: Recording) -> Sheet:
     columns["busy_share"] = _share(columns["busy_us"], columns["duration_us"])
     device = trace.device
     if device.works.any():
-        of_work = steps_of_device_work(trace)[1][device.works]
+        of_work = steps_of_device_work(trace)[1][counted_work(device)]
         device_spans = union(device.start_ns[device.works], device.end_ns[device.works])
         columns["device_events"] = np.bincount(of_work[of_work >= 0], minlength=count)[:count]
         columns["device_busy_us"] = covered(device_spans, begin, end) / 1000

@@ -164,11 +164,12 @@ def _summary(result: Roofline) -> list[str]:
     from ..number_formats import format_time
 
     lines = [result.sentence()]
-    for each in result.not_covered[:_UNEXPLAINED]:
+    not_covered = result.not_covered_by_op()
+    for each in not_covered[:_UNEXPLAINED]:
         name = each.name or "(no op)"
         lines.append(f"  not explained: {format_time(each.kernel_us):>9}  {name}: {each.reason}")
-    if len(result.not_covered) > _UNEXPLAINED:
-        rest = sum(each.kernel_us for each in result.not_covered[_UNEXPLAINED:])
+    if len(not_covered) > _UNEXPLAINED:
+        rest = sum(each.kernel_us for each in not_covered[_UNEXPLAINED:])
         lines.append(f"  not explained: {format_time(rest):>9}  others (--format json lists them)")
     peaks = result.peaks
     if peaks is not None:

@@ -624,14 +624,15 @@ def _lacks(tables: Tables, capture: Capture) -> Iterable[str]:
         yield "no ops of the framework were recorded (activities without CPU): work belongs to no op"
     if len(device["start"]) and not (host["connection"] >= 0).any():
         yield f"no CANN API calls were recorded: which call launched a kernel is not known{level}"
-    if not (host["inputs"] >= 0).any() and (host["kind"] == OP).any():
+    if (host["inputs"] >= 0).any():
+        yield "inputs have shapes and types, but no strides and no values: this format does not hold them"
+    elif (host["kind"] == OP).any():
         yield "the shapes of inputs were not recorded (record_shapes)"
     if not (host["stack"] >= 0).any() and not len(tables.frames["start"]) and (host["kind"] == OP).any():
         yield "call stacks were not recorded (with_stack)"
     memory = tables.allocations
     if memory is None or not (len(memory.start) or len(memory.time)):
         yield "memory was not recorded (profile_memory)"
-    yield "inputs have shapes and types, but no strides and no values: this format does not hold them"
 
 
 def empty_frames() -> dict[str, Array]:

@@ -157,3 +157,8 @@ def test_how_long_the_step_would_take_is_said(tmp_path: Path) -> None:
     program.kernel("aten::mm", 1, 10, 1000, "volta_sgemm_128x64_nn")
     advice = one(program.load(tmp_path, deviceProperties=[]), "tensor_cores_unused")
     assert (advice.step_us, advice.step_without_us) == (1010.0, 10.0)
+
+
+def test_of_several_devices_the_one_that_advice_is_about_is_named(ecosystem: Path) -> None:
+    (advice,) = advise(load(ecosystem / "nsys" / "h100_2gpu_1s.sqlite.gz"))
+    assert advice.message == "217 copies run while the device (GPU 0) neither computes nor communicates"

@@ -82,6 +82,8 @@ def test_every_command_works_and_doctor_says_what_is_missing(
     for words in LACKS[name]:
         assert words in said
     assert ("recorded with Level0" in said) is ("level 0" in name)
+    has_shapes = bool((load(folder).trace.inputs >= 0).any())
+    assert ("inputs have shapes and types" in said) is has_shapes
 
 
 def test_collectives_that_only_kernel_details_has_are_counted(ecosystem: Path, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ...json_types import JSONValue
 from ...trace import ANNOTATION, DEVICE_COPY, NODE, OP, Device, Trace
 from ...tree import nearest, sum_by
 from ..recording import Recording, as_results
+from .collectives import CATEGORY as COLLECTIVE
 from .collectives import collective
 from .models import model_of, work_of
 from .peaks import Peaks, peaks_from, peaks_of, read_peaks
@@ -79,6 +80,9 @@ class Roofline:
     kernel_us: float  # durations of all kernels, copies and fills, added up
     covered_us: float  # of those that ran under an op with a model
     unlinked_us: float  # of those that no op in the trace launched
+    collectives_us: (
+        float  # of those that ran under a collective with a model: bytes over a link are all that it says
+    )
     notes: list[str]
     row_of_work: IntArray = field(
         repr=False, compare=False
@@ -95,6 +99,21 @@ class Roofline:
         linked = self.kernel_us - self.unlinked_us
         return self.covered_us / linked if linked > 0 else None
 
+    @property
+    def coverage_beside_collectives(self) -> float | None:
+        """The same of all kernels but those of collectives with a model."""
+        others = self.kernel_us - self.collectives_us
+        return (self.covered_us - self.collectives_us) / others if others > 0 else None
+
+    def not_covered_by_op(self) -> list[NotCovered]:
+        """What is not covered with all shapes of an op added up, the longest time first; one row per op and reason."""
+        sums: dict[tuple[str, str], tuple[int, float]] = {}
+        for each in self.not_covered:
+            count, time = sums.get((each.name, each.reason), (0, 0.0))
+            sums[each.name, each.reason] = count + each.count, time + each.kernel_us
+        rows = [NotCovered(name, [], [], *sums[name, reason], reason) for name, reason in sums]
+        return sorted(rows, key=lambda each: (-each.kernel_us, each.name))
+
     def sentence(self) -> str:
         """The coverage in words."""
         if self.coverage is None:
@@ -105,6 +124,8 @@ class Roofline:
             text += f"; {share} was launched under no op in the trace"
             if self.coverage_of_ops is not None:
                 text += f", of the rest they explain {_percent(self.coverage_of_ops)}"
+        if self.collectives_us and self.coverage_beside_collectives is not None:
+            text += f"; beside collectives they explain {_percent(self.coverage_beside_collectives)}"
         return text
 
     def to_dict(self) -> dict[str, object]:
@@ -116,6 +137,7 @@ class Roofline:
             "unlinked_us": self.unlinked_us,
             "coverage": self.coverage,
             "coverage_of_ops": self.coverage_of_ops,
+            "coverage_beside_collectives": self.coverage_beside_collectives,
             "notes": list(self.notes),
             "not_covered": [row.to_dict() for row in self.not_covered],
             "rows": [row.to_dict() for row in self.rows],
@@ -146,7 +168,8 @@ def roofline(recording: Recording, peaks: Peaks | Mapping[str, JSONValue] | str 
     calls = _Calls(trace)
     work = _DeviceWork(trace, results.nesting.parent, calls.modelled)
     rows, row_of_work = _rows(calls, work, found)
-    not_covered = _not_covered(calls, work)
+    not_covered = _not_covered(calls, work, results.nesting.parent)
+    of_collectives = np.array([row.category == COLLECTIVE for row in rows] + [False])[row_of_work[work.rows]]
     if work.total_ns and not trace.settings.shapes_recorded and not any(calls.modelled):
         notes.append("the inputs of ops were not recorded: record with record_shapes=True")
     return Roofline(
@@ -157,6 +180,7 @@ def roofline(recording: Recording, peaks: Peaks | Mapping[str, JSONValue] | str 
         work.total_ns / 1000,
         work.covered_ns / 1000,
         work.unlinked_ns / 1000,
+        int(work.length[of_collectives].sum()) / 1000,
         notes,
         row_of_work,
     )
@@ -214,9 +238,10 @@ class _Calls:
 
     def __init__(self, trace: Trace) -> None:
         table = max(len(trace.input_table), 1) + 1
-        has_model = np.array([model_of(name) is not None for name in trace.names] or [False])
+        name_has_model = np.array([model_of(name) is not None for name in trace.names] or [False])
+        self.has_model: BoolArray = name_has_model[trace.name] & (trace.kind == OP)  # by event
         is_collective = _is_collective(trace)
-        candidates = np.flatnonzero(has_model[trace.name] & (trace.kind == OP) & (trace.inputs >= 0))
+        candidates = np.flatnonzero(self.has_model & (trace.inputs >= 0))
         keys = trace.name[candidates].astype(np.int64) * table + trace.inputs[candidates]
         used, place = distinct(keys)
         self.kinds = [
@@ -468,13 +493,17 @@ def _row(
     )
 
 
-def _not_covered(calls: _Calls, work: _DeviceWork) -> list[NotCovered]:
-    """Kernels outside of every modelled op, by the event that launched them."""
+def _not_covered(calls: _Calls, work: _DeviceWork, parent: IntArray) -> list[NotCovered]:
+    """Kernels outside of every modelled op, by the event that launched them: a call without a model (of CANN, say) by the op around it
+    whose model lacks something."""
     trace = calls.trace
     outside = np.flatnonzero(work.owner < 0)
     if not len(outside):
         return []
     launcher, length = work.launcher[outside], work.length[outside]
+    if len(trace):
+        tried = np.append(nearest(parent, calls.has_model | (calls.kind >= 0)), -1)[launcher]
+        launcher = np.where(tried >= 0, tried, launcher)
     table = max(len(trace.input_table), 1) + 1
     keys = np.where(
         launcher < 0,

@@ -37,7 +37,7 @@ def roofline_block(results: Results) -> Block | None:
             "peaks": None if result.peaks is None else result.peaks.to_dict(),
             "not_covered": [
                 [each.name, each.count, round(each.kernel_us * 1000), each.reason]
-                for each in result.not_covered[:50]
+                for each in result.not_covered_by_op()[:50]
             ],
         }
     )

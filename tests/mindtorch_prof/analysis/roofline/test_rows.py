@@ -277,6 +277,31 @@ def test_inputs_that_were_not_recorded_are_not_covered() -> None:
     assert result.notes == ["the inputs of ops were not recorded: record with record_shapes=True"]
 
 
+def test_a_call_without_a_model_is_not_covered_because_of_what_the_op_around_it_lacks(
+    ecosystem: Path,
+) -> None:
+    result = roofline(load(ecosystem / "ascend/text_level1/rank0_ascend_pt"))
+    reasons = {each.name: each.reason for each in result.not_covered}
+    # Conv2D, Conv2DBackpropFilter ... are calls of CANN; the capture has no values of inputs: no strides
+    assert reasons["aten::_convolution"] == "the value of input 3 was not recorded"
+    assert reasons["aten::convolution_backward"] == "the value of input 7 was not recorded"
+    assert not any("Conv2D" in name for name in reasons)
+    by_op = result.not_covered_by_op()
+    assert [each.name for each in by_op].count("aten::convolution_backward") == 1
+    for column in ("count", "kernel_us"):
+        assert sum(getattr(each, column) for each in by_op) == pytest.approx(
+            sum(getattr(each, column) for each in result.not_covered)
+        )
+
+
+def test_what_models_explain_beside_collectives_is_said(ecosystem: Path) -> None:
+    result = roofline(load(ecosystem / "traces/nvidia_ddp_train_nccl.json.gz"))  # its ops have no inputs
+    collectives = sum(row.own_kernel_us for row in result.rows if row.category == "collective")
+    assert result.covered_us == pytest.approx(result.collectives_us) == pytest.approx(collectives)
+    assert result.coverage_beside_collectives == 0
+    assert result.sentence() == "models explain 28 % of kernel time; beside collectives they explain 0 %"
+
+
 def test_copies_to_the_host_are_bound_by_the_link() -> None:
     copy = {"Input Dims": [[64], [64], []], "Input type": ["float", "float", "Scalar"]}
     events = [
