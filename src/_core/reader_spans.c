@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TEXT = 8 << 20, FIRST_CAPACITY = 256 }; /* bytes of text at which the cache is emptied; slots */
+enum { MOST_TEXT = 4 << 20, MOST_SLOTS = 1 << 17, FIRST_CAPACITY = 256 }; /* bytes of text, and texts, at which the cache is emptied; slots */
 
 void spans_free(spans_t *spans)
 {
@@ -144,7 +144,7 @@ void spans_add(spans_t *spans, uint64_t hash, const span_t *key, size_t count, i
     if (length > MOST_TEXT / 8) {
         return;
     }
-    if (spans->texts_length + length > MOST_TEXT) {
+    if (spans->texts_length + length > MOST_TEXT || spans->count == MOST_SLOTS) {
         spans_free(spans);
     }
     if (!grow_slots(spans) || !grow_texts(spans, length)) {

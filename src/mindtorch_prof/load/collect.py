@@ -135,8 +135,8 @@ def category(cat: object) -> tuple[str, int] | None:
 class Parsed(Sequence[JSONObject]):
     """A table of JSON texts, each parsed when it is accessed."""
 
-    def __init__(self, texts: Iterable[bytes]) -> None:
-        self._texts = list(texts)
+    def __init__(self, texts: list[bytes]) -> None:
+        self._texts = texts
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -683,7 +683,8 @@ class Collector:
 
     def pair(self) -> None:
         """Turn pairs of begin and end events into slices."""
-        for cat, group in self._begins_and_ends.slices():
+        events, self._begins_and_ends = self._begins_and_ends, BeginEndEvents(self.dropped, self.repaired)
+        for cat, group in events.slices():
             self._add_slices(cat, group)
 
 

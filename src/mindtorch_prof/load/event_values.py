@@ -23,6 +23,12 @@ class Table(dict[_Key, int]):
     def numbers(self, keys: Iterable[_Key]) -> list[int]:
         return list(map(self.__getitem__, keys))
 
+    def taken(self) -> list[_Key]:
+        """The values by number. The table is empty after that: it takes more memory than most of its values."""
+        keys = list(self)
+        self.clear()
+        return keys
+
 
 class TextTable(Table[bytes]):
     """JSON texts to numbers."""

@@ -127,7 +127,8 @@ def stacks_of(
     """The stack of each event, and the table of stacks: as the file words them (`written`, into `texts`), else the Python calls
     around the start of the events of `wanted`."""
     if texts:
-        return written.astype(np.int32), tuple([tuple(_frames_of(text)) for text in texts])
+        known: dict[str, str] = {}  # one copy of each frame, which many stacks have
+        return written.astype(np.int32), tuple([tuple(_frames_of(text, known)) for text in texts])
     stack = np.full(len(start), -1, np.int32)
     if not len(frames) or not wanted.any():
         return stack, ()
@@ -147,8 +148,8 @@ def stacks_of(
     return stack, table
 
 
-def _frames_of(text: str) -> list[str]:
-    return [part for part in text.split(";") if part and not is_left_out(part)]
+def _frames_of(text: str, known: dict[str, str]) -> list[str]:
+    return [known.setdefault(part, part) for part in text.split(";") if part and not is_left_out(part)]
 
 
 # ---------------------------------------------------------------------------------------------------- forward and backward

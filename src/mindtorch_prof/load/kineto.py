@@ -100,7 +100,8 @@ class _Builder:
         self.notes: list[str] = []
         self.lacks: list[str] = []
         # names of other types than text become texts
-        self.texts = ["" if name is None else str(name) for name in collector.names]
+        self.texts = ["" if name is None else str(name) for name in collector.names.taken()]
+        self.has_stacks = bool(collector.stacks)
 
     def trace(self) -> Trace:
         collected, top = self.collected, self.top
@@ -129,10 +130,10 @@ class _Builder:
         name, names = _compact(host.pop("name"), self.texts)
         is_runtime: BoolArray = host["kind"] == RUNTIME
         kind, scope = _kinds(host.pop("kind"), name, names)
-        input_table = tuple([Inputs.from_json(text) for text in collected.inputs])
+        input_table = tuple([Inputs.from_json(text) for text in collected.inputs.taken()])
         inputs = host["inputs"]
         stack, stacks = stacks_of(
-            thread, start, host.pop("stack"), list(collected.stacks), frame_columns, ~is_runtime
+            thread, start, host.pop("stack"), collected.stacks.taken(), frame_columns, ~is_runtime
         )
         flops = host.pop("flops")
         unknown: BoolArray = flops < 0
@@ -166,7 +167,7 @@ class _Builder:
             counters=self._counters(),
             external=host["external"],
             extra=extra if (extra >= 0).any() else None,
-            extra_table=Parsed(collected.extras),
+            extra_table=Parsed(collected.extras.taken()),
             health=Health(unfinished=int(host["unfinished"].sum())),
             origin_ns=_base_ns(top),
             window_ns=self._window(start, end, device_columns, frame_columns),
@@ -229,7 +230,7 @@ class _Builder:
 
     def _identities(self, *tables: Table) -> IntArray:
         """A number for each (process, thread) of the file: the thread's own where it is a number that no other process uses."""
-        keys = list(self.collected.threads)
+        keys = self.collected.threads.taken()
         used = np.zeros(len(keys), bool)
         for table in tables:
             used[table["thread"]] = True
@@ -361,10 +362,10 @@ class _Builder:
         return Settings(
             record_shapes=flags["record_shapes"] or (bool((inputs >= 0).any()) and not flags["with_flops"]),
             profile_memory=flags["profile_memory"] or bool(len(memory["start"])),
-            with_stack=flags["with_stack"] or bool(len(frames)) or bool(collected.stacks),
+            with_stack=flags["with_stack"] or bool(len(frames)) or self.has_stacks,
             with_flops=flags["with_flops"],
             with_modules=flags["with_modules"],
-            verbose=bool(collected.stacks),
+            verbose=self.has_stacks,
             from_file=True,
             source=self.source,
             foreign=OWN_KEY not in top,

@@ -52,6 +52,35 @@ def test_opening_takes_at_most_twice_the_memory_of_the_columns(shape: str, tmp_p
     assert peak <= 2 * column_bytes(trace) + slices
 
 
+DISTINCT: dict[str, Callable[[int], str]] = {
+    "names": lambda i: f'"ph":"X","ts":{i},"dur":1,"name":"the op {i}"',
+    "arguments": lambda i: f'"ph":"X","ts":{i},"dur":1,"name":"a","args":{{"x":{i}}}',
+    "names of begin and end events": lambda i: f'"ph":"{"BE"[i % 2]}","ts":{i},"name":"op {i // 2}"',
+    "arguments of begin and end events": lambda i: (
+        f'"ph":"{"BE"[i % 2]}","ts":{i},"name":"a","args":{{"x":{i // 2}}}'
+    ),
+}
+
+
+@pytest.mark.parametrize("texts", DISTINCT)
+def test_opening_a_file_of_distinct_texts_takes_at_most_three_times_what_is_kept(
+    texts: str, tmp_path: Path
+) -> None:
+    events = ['{"cat":"cpu_op","pid":1,"tid":1,' + DISTINCT[texts](i) + "}" for i in range(EVENTS // 2)]
+    (tmp_path / "t.json").write_text('{"traceEvents":[' + ",".join(events) + "]}")
+    del events
+    load(tmp_path / "t.json")  # imports what is needed
+    tracemalloc.start()
+    try:
+        trace = load(tmp_path / "t.json").trace
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(trace)
+    slices = 4 << 20  # what is parsed at a time
+    assert peak <= 3 * kept + slices
+
+
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="reads the peak of memory from Linux's /proc"
 )
