@@ -351,7 +351,7 @@ WITHOUT_ROW = {
     "normal.Tensor_Tensor": "a draw counts as a constant, as in torch, though it moves with its parameters",
     "normal.Tensor_float": "a draw counts as a constant, as in torch, though it moves with its parameters",
     "normal.float_Tensor": "a draw counts as a constant, as in torch, though it moves with its parameters",
-    "_grouped_mm": "not for float64; its tests hold it against the products of the groups",
+    "_grouped_mm": "not for float64; test_ops_grouped_matmul compares both derivatives with exact differences of integers",
     "mkldnn_rnn_layer": "for float32 only; the layers' tests hold it against torch",
     "floor_divide": "refused, as in torch",
     "scatter.value_reduce": "refused, as in torch",
