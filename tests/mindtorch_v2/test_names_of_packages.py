@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 from collections import OrderedDict, defaultdict, deque
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -393,3 +394,58 @@ def test_a_subclass_keeps_attributes_under_names_of_its_own() -> None:
     tensor.extra = 2
     assert tensor.__dict__ == {"_meta": {"affine": 1}, "extra": 2}
     assert tensor.clone().__dict__ == {}
+
+
+def test_programs_choose_the_back_end_of_their_device() -> None:
+    backend = torch.distributed.Backend
+    assert backend.default_device_backend_map["cpu"] == backend.GLOO
+    assert "cpu" in backend.backend_capability["gloo"]
+
+
+def test_a_warning_of_the_compiler_is_shown_once_per_text() -> None:
+    from mindtorch_v2._dynamo.utils import warn_once
+
+    with pytest.warns(UserWarning, match="only now"):
+        warn_once("only now")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_once("only now")
+
+
+def test_calls_for_the_start_of_cuda_are_kept() -> None:
+    def call() -> None:
+        raise AssertionError("CUDA does not start here")
+
+    torch.cuda._lazy_call(call, seed=True)
+    assert torch.cuda._queued_calls.pop() == (call, {"seed": True})
+
+
+def test_a_block_without_a_fake_mode_changes_nothing() -> None:
+    from mindtorch_v2._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily() as mode:
+        assert mode is None
+
+
+@pytest.mark.parametrize("name", ["ScriptFunction", "ScriptMethod"])
+def test_classes_of_compiled_functions_are_for_checks_only(name: str) -> None:
+    kind = getattr(torch._C, name)
+    assert not isinstance(len, kind)
+    with pytest.raises(RuntimeError, match="no compiler"):
+        kind()
+
+
+def test_quantization_is_refused_with_a_sentence() -> None:
+    from mindtorch_v2.quantization.observer import MinMaxObserver
+
+    with pytest.raises(NotImplementedError, match="no quantized tensors"):
+        MinMaxObserver()
+    with pytest.raises(NotImplementedError, match="no quantized tensors"):
+        torch.ao.quantization.quantize_dynamic(torch.nn.Linear(1, 1), {torch.nn.Linear})
+
+
+def test_python_types_are_dtypes_of_modules_too() -> None:
+    assert torch.nn.Linear(1, 1).to(float).weight.dtype == torch.float64
+    assert torch.nn.Linear(1, 1).to("cpu", dtype=float).weight.dtype == torch.float64
+    with pytest.raises(TypeError, match="only accepts floating point"):
+        torch.nn.Linear(1, 1).to(int)
