@@ -449,3 +449,41 @@ def test_python_types_are_dtypes_of_modules_too() -> None:
     assert torch.nn.Linear(1, 1).to("cpu", dtype=float).weight.dtype == torch.float64
     with pytest.raises(TypeError, match="only accepts floating point"):
         torch.nn.Linear(1, 1).to(int)
+
+
+def test_the_line_search_of_lbfgs_has_the_signature_of_torch() -> None:
+    from mindtorch_v2.optim.lbfgs import _cubic_interpolate, _strong_wolfe
+
+    def loss_and_gradient(x: torch.Tensor, t: float, d: torch.Tensor) -> tuple[float, torch.Tensor]:
+        place = x + t * d
+        return (place * place).sum().item(), 2 * place
+
+    start = torch.tensor([1.0])
+    direction = torch.tensor([-1.0])
+    loss, gradient, t, n_evals = _strong_wolfe(
+        loss_and_gradient, start, 0.9, direction, 1.0, torch.tensor([2.0]), torch.tensor(-2.0)
+    )
+    assert (loss, gradient.item(), t, n_evals) == pytest.approx((0.01, 0.2, 0.9, 1))
+    values = [torch.tensor(value) for value in (0.0, 1.0, -2.0, 2.0, 1.0, 2.0)]
+    assert _cubic_interpolate(*values).item() == pytest.approx(1.0)  # of (x - 1)**2
+    assert _cubic_interpolate(*values, bounds=(0.0, 0.5)) == 0.5
+
+
+def test_the_basis_of_several_tensors_is_cut_out_of_one_identity_matrix() -> None:
+    from mindtorch_v2.autograd.functional import _as_tuple, _construct_standard_basis_for
+
+    first, second = torch.ones(2), torch.ones(1, dtype=torch.float64)
+    rows = _construct_standard_basis_for((first, second), (2, 1))
+    assert [row.tolist() for row in rows] == [[[1, 0], [0, 1], [0, 0]], [[0], [0], [1]]]
+    assert rows[1].dtype == torch.float64
+    assert _as_tuple(first) == (first,)
+    assert _as_tuple((first,), "inputs", "jacobian") == (True, (first,))
+    with pytest.raises(TypeError, match="The inputs given to jacobian must be"):
+        _as_tuple((1,), "inputs", "jacobian")
+
+
+def test_functions_have_a_second_module() -> None:
+    import mindtorch_v2._VF as functions
+
+    assert functions.relu(torch.tensor([-1.0, 1.0])).tolist() == [0.0, 1.0]
+    assert not torch.distributed.autograd.is_available()
