@@ -1,6 +1,6 @@
 """as_torch(): from then on `import torch` and `import torch.anything` give this package, in every module.
 
-Names are mapped, not copied: `torch.nn` is the same module object as `mindtorch_v2.nn`, imported once.
+So does `import functorch`, the package that torch's distribution brings beside torch. Names are mapped, not copied: `torch.nn` is the same module object as `mindtorch_v2.nn`, imported once.
 """
 
 from __future__ import annotations
@@ -16,15 +16,27 @@ from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 
 _HERE = __package__
+# the top-level packages of torch's distribution, and the packages here that stand in for them
+_PACKAGES = {"torch": _HERE, "functorch": f"{_HERE}._functorch.package"}
 _lock = threading.Lock()
 _uses = 0
+
+
+def _own_name(fullname: str) -> str:
+    """The name here of a module of torch's distribution."""
+    package, dot, rest = fullname.partition(".")
+    return _PACKAGES[package] + dot + rest
+
+
+def _is_served(fullname: str) -> bool:
+    return fullname.partition(".")[0] in _PACKAGES
 
 
 class _Loader(Loader):
     """Loads the module of this package that a torch module name is mapped to."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(_HERE + spec.name[len("torch") :])
+        module = importlib.import_module(_own_name(spec.name))
         spec.loader_state = module.__spec__
         return module
 
@@ -35,15 +47,15 @@ class _Loader(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds torch and torch.* in this package; leaves other names to the finders after it."""
+    """Finds modules of torch and functorch in this package; leaves other names to the finders after it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname != "torch" and not fullname.startswith("torch."):
+        if not _is_served(fullname):
             return None
         try:
-            ours = importlib.util.find_spec(_HERE + fullname[len("torch") :])
+            ours = importlib.util.find_spec(_own_name(fullname))
         except (
             ModuleNotFoundError
         ):  # a package above it is missing: the import system says so with torch's name
@@ -105,5 +117,5 @@ class as_torch:
             if _uses == 0:
                 sys.meta_path.remove(_finder)
                 _show_as(_HERE)
-                for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+                for name in [n for n in sys.modules if _is_served(n)]:
                     del sys.modules[name]

@@ -574,9 +574,14 @@ def guarded_members() -> dict[str, Any]:
             continue
         if isinstance(value, property):
             members[name] = _guarded_property(name, value)
-        elif isinstance(value, types.FunctionType) and name not in _dispatch.METHODS:
+        elif isinstance(value, types.FunctionType) and name not in _dispatch.METHODS and _is_own(value):
             members[name] = _guarded_method(name, value)
     return members
+
+
+def _is_own(function: types.FunctionType) -> bool:
+    """Whether this package defines a function. A method that a program added to Tensor is called as it is, as in torch."""
+    return (function.__globals__.get("__package__") or "").partition(".")[0] == _PACKAGE
 
 
 @functools.cache

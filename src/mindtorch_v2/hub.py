@@ -8,6 +8,8 @@ import sys
 from typing import Any, NoReturn
 from urllib.parse import urlparse  # noqa: F401  (torch has the name here)
 
+from ._progress import tqdm  # noqa: F401  (the same)
+
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 _hub_dir: str | None = None

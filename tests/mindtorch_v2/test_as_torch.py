@@ -124,3 +124,47 @@ def test_modules_this_package_does_not_have_are_not_found(run_python: Any, name:
             raise AssertionError
         """
     )
+
+
+def test_functorch_is_served_beside_torch_with_its_old_names(run_python: Any) -> None:
+    run_python(
+        """
+        import sys, warnings
+        import mindtorch_v2
+        with mindtorch_v2.as_torch():
+            import torch, functorch
+            from functorch import combine_state_for_ensemble, vmap
+            from functorch import make_functional, make_functional_with_buffers
+            from functorch.compile import make_boxed_func
+            from functorch.einops import rearrange
+        assert "functorch" not in sys.modules and functorch.__version__ == torch.__version__
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert functorch.grad(lambda x: x.sum())(torch.ones(2)).tolist() == [1.0, 1.0]
+        assert caught[0].category is FutureWarning
+        assert "Please use `torch.func.grad` instead" in str(caught[0].message)
+        warnings.simplefilter("ignore")
+        linear = torch.nn.Linear(2, 1)
+        function, parameters = make_functional(linear)
+        x = torch.tensor([[1.0, 2.0]])
+        assert torch.equal(function(parameters, x), linear(x))
+        untracked = make_functional(linear, disable_autograd_tracking=True)[1]
+        assert [p.requires_grad for p in untracked] == [False, False]
+        norm = torch.nn.BatchNorm1d(2)
+        function, parameters, buffers = make_functional_with_buffers(norm)
+        function(parameters, buffers, torch.tensor([[0.0, 2.0], [2.0, 4.0]]))
+        assert torch.allclose(buffers[0], torch.tensor([0.1, 0.3]))
+        assert norm.running_mean.tolist() == [0.0, 0.0]
+        try:
+            make_functional(norm)
+        except RuntimeError as error:
+            assert "has buffers" in str(error)
+        else:
+            raise AssertionError("a module with buffers was accepted")
+        function, parameters, buffers = combine_state_for_ensemble([linear, torch.nn.Linear(2, 1)])
+        assert vmap(function, in_dims=(0, 0, None))(parameters, buffers, x).shape == (2, 1, 1)
+        assert not parameters[0].requires_grad
+        boxed = make_boxed_func(lambda a, b: a + b)
+        assert boxed([1, 2]) == 3 and boxed._boxed_call
+        """
+    )

@@ -86,12 +86,6 @@ def test_grad_touches_no_leaf_and_refuses_unused_inputs_unless_allowed() -> None
     assert torch.autograd.grad(x.sum(), [x, other], materialize_grads=True)[1].tolist() == [0]
 
 
-def test_batched_gradients_are_refused_clearly() -> None:
-    x = leaf(1, 2)
-    with pytest.raises(RuntimeError, match="is_grads_batched=True"):
-        torch.autograd.grad(x * 2, x, torch.eye(2, dtype=torch.float64), is_grads_batched=True)
-
-
 @pytest.mark.parametrize("depth", [10_000, 100_000])
 def test_deep_graphs_run_and_are_freed_without_recursion(depth: int) -> None:
     x = leaf(1)
@@ -168,3 +162,28 @@ def test_a_profile_function_changes_no_gradient_from_in_place_to_copied() -> Non
         sys.setprofile(None)
     assert "aten::add_" in plain
     assert profiled == plain
+
+
+def test_batched_gradients_are_the_rows_of_a_jacobian() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    unused = torch.ones(2, requires_grad=True)
+    y = x * x
+    rows = torch.autograd.grad(y, x, torch.eye(3), is_grads_batched=True, create_graph=True)[0]
+    assert rows.tolist() == [[2.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 6.0]]
+    assert torch.autograd.grad(rows.sum(), x)[0].tolist() == [2.0, 2.0, 2.0]
+    both = torch.autograd.grad(
+        (y, y.sum()), (x, unused), (torch.eye(3), torch.ones(3)), is_grads_batched=True, allow_unused=True
+    )
+    assert both[0].tolist() == [[4.0, 4.0, 6.0], [2.0, 8.0, 6.0], [2.0, 4.0, 12.0]]
+    assert both[1] is None
+
+
+def test_batches_of_gradients_fit_their_outputs_and_each_other() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = x * x
+    with pytest.raises(RuntimeError, match="a mismatch was detected"):
+        torch.autograd.grad(y, x, torch.ones(2, 4), is_grads_batched=True)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+        torch.autograd.grad(y, x, is_grads_batched=True)
+    with pytest.raises(ValueError, match=r"same size in the mapped dimension, got sizes \[3, 2\]"):
+        torch.autograd.grad((y, y.sum()), x, (torch.eye(3), torch.ones(2)), is_grads_batched=True)

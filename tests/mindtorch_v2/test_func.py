@@ -38,3 +38,24 @@ def test_vmap_maps_over_containers_that_have_a_batch_of_their_own() -> None:
         3.0,
         5.0,
     ]
+
+
+def test_transforms_return_no_history_where_gradients_are_disabled() -> None:
+    weight = torch.ones(3, requires_grad=True)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (x * x * weight).sum()
+
+    def results() -> list[torch.Tensor]:
+        output, product = torch.func.vjp(function, weight)
+        value, tangent = torch.func.jvp(function, (weight,), (torch.ones(3),))
+        rows = [torch.func.grad(function)(weight), torch.func.jacrev(function)(weight)]
+        rows += [
+            torch.func.hessian(function)(weight),
+            torch.func.linearize(function, weight)[1](torch.ones(3)),
+        ]
+        return [output, *product(torch.tensor(1.0)), value, tangent, *rows]
+
+    assert all(result.requires_grad for result in results())
+    with torch.no_grad():
+        assert not any(result.requires_grad for result in results())

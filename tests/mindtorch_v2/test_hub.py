@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,3 +35,19 @@ def test_downloads_are_refused(tmp_path: Path) -> None:
         torch.hub.load_state_dict_from_url("https://example.org/w.pth", model_dir=str(tmp_path))
     with pytest.raises(RuntimeError, match="downloads nothing"):
         torch.utils.model_zoo.load_url("https://example.org/model.pth")
+
+
+def test_programs_import_tqdm_from_torch_hub_with_and_without_the_package(run_python: Any) -> None:
+    printed = run_python(
+        """
+        import sys
+        sys.modules["tqdm"] = None  # not installed
+        from mindtorch_v2.hub import tqdm
+        with tqdm(total=4, disable=True) as bar:
+            bar.update(2)
+        with tqdm(total=4) as bar:
+            bar.update(2)
+            print(bar.n)
+        """
+    )
+    assert printed == "2\n"

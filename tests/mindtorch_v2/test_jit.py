@@ -39,9 +39,26 @@ def test_a_torchscript_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*runs eagerly")
-def test_tracing_does_not_run_the_function() -> None:
-    called: list[int] = []
-    traced = torch.jit.trace(called.append, (torch.ones(1),))
-    assert called == []
-    traced(3)
-    assert called == [3]
+def test_tracing_calls_the_function_once_with_the_examples() -> None:
+    torch.manual_seed(0)
+    first, second = torch.rand(2), torch.rand(2)
+    torch.manual_seed(0)
+    calls: list[torch.Tensor] = []
+
+    def noisy(x: torch.Tensor) -> torch.Tensor:
+        calls.append(x)
+        return x + torch.rand(2)
+
+    traced = torch.jit.trace(noisy, torch.zeros(2))  # draws the first numbers, as torch's tracing does
+    assert [x.tolist() for x in calls] == [[0.0, 0.0]]
+    assert torch.equal(traced(torch.zeros(2)), second)
+    assert not torch.equal(first, second)
+
+
+@pytest.mark.filterwarnings("ignore:.*runs eagerly")
+def test_tracing_a_module_updates_its_buffers() -> None:
+    norm = torch.nn.BatchNorm1d(2)
+    torch.jit.trace_module(norm, {"forward": torch.tensor([[1.0, 2.0], [3.0, 4.0]])})
+    assert norm.num_batches_tracked.item() == 1
+    keywords = {"x": torch.ones(1)}
+    assert torch.jit.trace(lambda x: x + 1, example_kwarg_inputs=keywords)(**keywords).item() == 2.0

@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import warnings
 from collections import OrderedDict, defaultdict, deque
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -393,3 +394,96 @@ def test_a_subclass_keeps_attributes_under_names_of_its_own() -> None:
     tensor.extra = 2
     assert tensor.__dict__ == {"_meta": {"affine": 1}, "extra": 2}
     assert tensor.clone().__dict__ == {}
+
+
+def test_programs_choose_the_back_end_of_their_device() -> None:
+    backend = torch.distributed.Backend
+    assert backend.default_device_backend_map["cpu"] == backend.GLOO
+    assert "cpu" in backend.backend_capability["gloo"]
+
+
+def test_a_warning_of_the_compiler_is_shown_once_per_text() -> None:
+    from mindtorch_v2._dynamo.utils import warn_once
+
+    with pytest.warns(UserWarning, match="only now"):
+        warn_once("only now")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_once("only now")
+
+
+def test_calls_for_the_start_of_cuda_are_kept() -> None:
+    def call() -> None:
+        raise AssertionError("CUDA does not start here")
+
+    torch.cuda._lazy_call(call, seed=True)
+    assert torch.cuda._queued_calls.pop() == (call, {"seed": True})
+
+
+def test_a_block_without_a_fake_mode_changes_nothing() -> None:
+    from mindtorch_v2._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily() as mode:
+        assert mode is None
+
+
+@pytest.mark.parametrize("name", ["ScriptFunction", "ScriptMethod"])
+def test_classes_of_compiled_functions_are_for_checks_only(name: str) -> None:
+    kind = getattr(torch._C, name)
+    assert not isinstance(len, kind)
+    with pytest.raises(RuntimeError, match="no compiler"):
+        kind()
+
+
+def test_quantization_is_refused_with_a_sentence() -> None:
+    from mindtorch_v2.quantization.observer import MinMaxObserver
+
+    with pytest.raises(NotImplementedError, match="no quantized tensors"):
+        MinMaxObserver()
+    with pytest.raises(NotImplementedError, match="no quantized tensors"):
+        torch.ao.quantization.quantize_dynamic(torch.nn.Linear(1, 1), {torch.nn.Linear})
+
+
+def test_python_types_are_dtypes_of_modules_too() -> None:
+    assert torch.nn.Linear(1, 1).to(float).weight.dtype == torch.float64
+    assert torch.nn.Linear(1, 1).to("cpu", dtype=float).weight.dtype == torch.float64
+    with pytest.raises(TypeError, match="only accepts floating point"):
+        torch.nn.Linear(1, 1).to(int)
+
+
+def test_the_line_search_of_lbfgs_has_the_signature_of_torch() -> None:
+    from mindtorch_v2.optim.lbfgs import _cubic_interpolate, _strong_wolfe
+
+    def loss_and_gradient(x: torch.Tensor, t: float, d: torch.Tensor) -> tuple[float, torch.Tensor]:
+        place = x + t * d
+        return (place * place).sum().item(), 2 * place
+
+    start = torch.tensor([1.0])
+    direction = torch.tensor([-1.0])
+    loss, gradient, t, n_evals = _strong_wolfe(
+        loss_and_gradient, start, 0.9, direction, 1.0, torch.tensor([2.0]), torch.tensor(-2.0)
+    )
+    assert (loss, gradient.item(), t, n_evals) == pytest.approx((0.01, 0.2, 0.9, 1))
+    values = [torch.tensor(value) for value in (0.0, 1.0, -2.0, 2.0, 1.0, 2.0)]
+    assert _cubic_interpolate(*values).item() == pytest.approx(1.0)  # of (x - 1)**2
+    assert _cubic_interpolate(*values, bounds=(0.0, 0.5)) == 0.5
+
+
+def test_the_basis_of_several_tensors_is_cut_out_of_one_identity_matrix() -> None:
+    from mindtorch_v2.autograd.functional import _as_tuple, _construct_standard_basis_for
+
+    first, second = torch.ones(2), torch.ones(1, dtype=torch.float64)
+    rows = _construct_standard_basis_for((first, second), (2, 1))
+    assert [row.tolist() for row in rows] == [[[1, 0], [0, 1], [0, 0]], [[0], [0], [1]]]
+    assert rows[1].dtype == torch.float64
+    assert _as_tuple(first) == (first,)
+    assert _as_tuple((first,), "inputs", "jacobian") == (True, (first,))
+    with pytest.raises(TypeError, match="The inputs given to jacobian must be"):
+        _as_tuple((1,), "inputs", "jacobian")
+
+
+def test_functions_have_a_second_module() -> None:
+    import mindtorch_v2._VF as functions
+
+    assert functions.relu(torch.tensor([-1.0, 1.0])).tolist() == [0.0, 1.0]
+    assert not torch.distributed.autograd.is_available()

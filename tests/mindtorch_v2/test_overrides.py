@@ -157,3 +157,26 @@ def test_what_asks_overrides_is_no_part_of_a_programs_stack(run_python: Any) -> 
         )
         == []
     )
+
+
+def test_a_method_that_a_program_added_to_tensor_is_called_as_it_is(run_python: Any) -> None:
+    run_python(
+        """
+        import mindtorch_v2 as torch
+
+        def set_note(self, other):
+            self.note = type(other).__name__
+
+        torch.Tensor.set_note = set_note  # as fastai does, before it has a subclass
+
+        class Image(torch.Tensor):
+            pass
+
+        class Field(torch.Tensor):
+            pass
+
+        image, field = torch.ones(2).as_subclass(Image), torch.ones(2).as_subclass(Field)
+        image.set_note(field)  # the classes are no subclasses of each other: handlers would refuse both
+        assert image.note == "Field"
+        """
+    )

@@ -216,3 +216,16 @@ def test_a_recording_sees_ops_on_compressed_tensors() -> None:
         result = a @ torch.ones(4, 2)
     assert result.equal(a @ torch.ones(4, 2))
     assert "aten::mm" in {event.name for event in recording.events()}
+
+
+def test_row_indices_are_compressed_and_expanded() -> None:
+    compressed = torch._convert_indices_from_coo_to_csr(torch.tensor([0, 0, 1, 3]), 5)
+    assert compressed.tolist() == [0, 2, 3, 3, 4, 4]
+    assert compressed.dtype == torch.int64
+    assert torch._convert_indices_from_coo_to_csr(torch.tensor([1]), 2, out_int32=True).dtype == torch.int32
+    expand = torch._convert_indices_from_csr_to_coo
+    columns = torch.tensor([0, 1, 1, 2])
+    assert expand(torch.tensor([0, 2, 3, 3, 4]), columns).tolist() == [[0, 0, 1, 3], [0, 1, 1, 2]]
+    assert expand(torch.tensor([0, 2, 4]), columns, transpose=True).tolist() == [[0, 1, 1, 2], [0, 0, 1, 1]]
+    batch = expand(torch.tensor([[0, 2, 3], [0, 1, 3]]), torch.tensor([[0, 1, 1], [0, 2, 1]]))
+    assert batch.tolist() == [[0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1], [0, 1, 1, 0, 2, 1]]

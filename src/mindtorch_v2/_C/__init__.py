@@ -115,10 +115,10 @@ def __getattr__(name: str) -> Any:
         from ..jit import _trace_graph
 
         return getattr(_trace_graph, name)
-    if name == "ScriptModule":
-        from ..jit import ScriptModule
+    if name in ("ScriptFunction", "ScriptMethod", "ScriptModule"):
+        from .. import jit
 
-        return ScriptModule
+        return getattr(jit, name)
     if name in ("_autograd", "_functorch", "_nn", "_profiler"):
         from importlib import import_module
 

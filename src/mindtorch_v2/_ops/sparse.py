@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _dispatch, _dtype
 from .._deprecated_signatures import call as call_with_factors
-from .._dispatch import OPS, composite, function, wrap
+from .._dispatch import OPS, composite, function, op, wrap
 from .._graph import grad_state
 from ._namespace import functions as F
 from ._warn import warn_once
@@ -565,3 +565,40 @@ def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -
 
 
 function("hsmm", expose="function")(hspmm)
+
+
+# ---------------------------------------------------------------------------------------------------- indices
+
+
+@op(
+    "aten::_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False) -> Tensor",
+    nondifferentiable=True,
+)
+def _convert_indices_from_coo_to_csr(self: np.ndarray, size: int, out_int32: bool) -> Any:
+    """Where each of `size` rows begins among sorted row indices, and where the last one ends."""
+    starts = np.searchsorted(self, np.arange(size + 1), side="left")
+    return starts.astype(np.int32 if out_int32 else np.int64)
+
+
+@op(
+    "aten::_convert_indices_from_csr_to_coo(Tensor crow_indices, Tensor col_indices, *, bool out_int32=False, bool transpose=False)"
+    " -> Tensor",
+    nondifferentiable=True,
+)
+def _convert_indices_from_csr_to_coo(
+    crow_indices: np.ndarray, col_indices: np.ndarray, out_int32: bool, transpose: bool
+) -> Any:
+    """The row and the column of each element of a compressed matrix, or of each matrix of a batch."""
+    counts = np.diff(crow_indices, axis=-1)
+    n_rows = counts.shape[-1]
+    batches = counts.reshape(-1, n_rows)
+    rows = np.concatenate([np.repeat(np.arange(n_rows), row_counts) for row_counts in batches])
+    parts = [rows, col_indices.reshape(-1)]
+    if crow_indices.ndim > 1:
+        places = np.unravel_index(
+            np.repeat(np.arange(len(batches)), batches.sum(-1)), crow_indices.shape[:-1]
+        )
+        parts = [*places, *parts]
+    if transpose:
+        parts[-2:] = parts[:-3:-1]
+    return np.stack(parts).astype(np.int32 if out_int32 else np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 
@@ -21,6 +23,12 @@ class FakeTensorMode:
         raise NotImplementedError(
             "FakeTensorMode is a part of torch's compiler; use torch.device('meta') instead"
         )
+
+
+@contextmanager
+def unset_fake_temporarily() -> Iterator[None]:
+    """A block without the active fake mode: there is none, so nothing changes."""
+    yield None
 
 
 def is_fake(x: Any) -> bool:

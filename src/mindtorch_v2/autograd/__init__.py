@@ -172,11 +172,6 @@ def grad(
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
         )
-    if is_grads_batched:
-        raise RuntimeError(
-            "grad(is_grads_batched=True) is not supported: there is no vmap over the backward pass here. Call grad once for each "
-            "row of grad_outputs, with retain_graph=True."
-        )
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
@@ -188,18 +183,60 @@ def grad(
     output_tuple, input_tuple = _as_tuple(outputs), _as_tuple(inputs if names is None else inputs.values())
     if not input_tuple:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    roots = _roots(
-        output_tuple, _make_grads(output_tuple, _seeds(grad_outputs, len(output_tuple)), is_grads_batched)
-    )
-    captures = engine.Captures([_edge(item) for item in input_tuple])
+    seeds = _seeds(grad_outputs, len(output_tuple))
     keep_graph = create_graph if retain_graph is None else retain_graph
-    engine.run(roots, keep_graph, create_graph, captures)
-    gradients = captures.gradients
+    compute = _batched_gradients if is_grads_batched else _gradients
+    gradients = compute(output_tuple, input_tuple, seeds, keep_graph, create_graph)
     if None in [value if value is None else 0 for value in gradients]:
         _fill_unused(
             gradients, input_tuple, create_graph, materialize_grads or bool(allow_unused), materialize_grads
         )
     return tuple(gradients) if names is None else dict(zip(names, gradients))
+
+
+def _gradients(outputs: tuple, inputs: tuple, seeds: Any, keep_graph: bool, create_graph: bool) -> list:
+    """The gradient for each input, or None for one that no output depends on."""
+    roots = _roots(outputs, _make_grads(outputs, seeds, False))
+    captures = engine.Captures([_edge(item) for item in inputs])
+    engine.run(roots, keep_graph, create_graph, captures)
+    return captures.gradients
+
+
+def _batched_gradients(
+    outputs: tuple, inputs: tuple, seeds: Any, keep_graph: bool, create_graph: bool
+) -> list:
+    """The same with seeds that have one more dimension in front: one backward pass per row, stacked."""
+    if all(seed is None for seed in seeds):
+        _make_grads(outputs, seeds, True)  # says which gradients are missing
+    _check_batches(outputs, seeds)
+    n_rows = next(len(seed) for seed in seeds if seed is not None)
+    rows = [
+        _gradients(
+            outputs,
+            inputs,
+            [None if seed is None else seed[i] for seed in seeds],
+            keep_graph or i < n_rows - 1,
+            create_graph,
+        )
+        for i in range(n_rows)
+    ]
+    with grad_mode.set_grad_enabled(create_graph):
+        return [None if parts[0] is None else _dispatch.FUNCTIONS["stack"](parts) for parts in zip(*rows)]
+
+
+def _check_batches(outputs: tuple, seeds: Any) -> None:
+    for number, (output, seed) in enumerate(zip(outputs, seeds)):
+        if seed is not None and seed.shape[1:] != output.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+                "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{number}] has a shape of {seed.shape} and output[{number}] has a shape of {output.shape}."
+            )
+    sizes = [len(seed) for seed in seeds if seed is not None]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped dimension"
+        )
 
 
 def _edge(place: Any) -> tuple:

@@ -6,6 +6,7 @@ put into it.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -29,6 +30,24 @@ def _tensors(value: Any, what: str, caller: str) -> tuple[bool, tuple]:
                 f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but {where} has type {type(item)}."
             )
     return isinstance(value, tuple), given
+
+
+def _as_tuple(inp: Any, arg_name: str | None = None, fn_name: str | None = None) -> Any:
+    """The tensors as a tuple, checked if the argument and the function are named, as torch's helper does it."""
+    if arg_name is None and fn_name is None:
+        return inp if isinstance(inp, tuple) else (inp,)
+    return _tensors(inp, arg_name or "", fn_name or "")
+
+
+def _construct_standard_basis_for(tensors: tuple, tensor_numels: tuple[int, ...]) -> tuple:
+    """The rows of an identity matrix with a row for each element of all tensors, cut into the columns of each tensor."""
+    starts = itertools.accumulate(tensor_numels, initial=0)
+    total = sum(tensor_numels)
+    identity = torch.eye(total)
+    return tuple(
+        identity[:, start : start + count].to(tensor.dtype)
+        for tensor, count, start in zip(tensors, tensor_numels, starts)
+    )
 
 
 def _grad_preprocess(inputs: tuple, create_graph: bool) -> tuple:

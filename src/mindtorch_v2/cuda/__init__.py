@@ -252,6 +252,14 @@ def _is_in_bad_fork() -> bool:
     return False
 
 
+_queued_calls: list[tuple[Any, dict[str, Any]]] = []
+
+
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Queue a call for the moment when CUDA starts, which does not come here."""
+    _queued_calls.append((callable, kwargs))
+
+
 def _index_of(device: Any) -> int:
     if isinstance(device, int):
         return device

@@ -29,6 +29,12 @@ class Backend(str):
     XCCL = "xccl"
     FAKE = "fake"
     backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi", "fake"]
+    # what torch knows of back ends, so that programs can choose the one of their device: gloo for the CPU
+    default_device_backend_map = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
+    backend_capability = {
+        "gloo": ["cpu", "cuda"], "nccl": ["cuda"], "xccl": ["xpu"], "ucc": ["cpu", "cuda"], "mpi": ["cpu", "cuda"],
+        "fake": ["cpu", "cuda", "hpu", "xpu"],
+    }  # fmt: skip
 
     def __new__(cls, name: str) -> Any:
         if not isinstance(name, str):

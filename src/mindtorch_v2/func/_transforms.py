@@ -2,7 +2,8 @@
 out.
 
 Inside a transform the arguments are new tensors that require grad. A result that depends only on such tensors
-is returned without history; one that depends on others keeps its graph, so transforms nest.
+is returned without history; one that depends on others keeps its graph, so transforms nest. Where gradients are
+disabled around a transform, its results have no history at all.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import mindtorch_v2 as torch
 
@@ -29,17 +30,25 @@ class _Levels(threading.local):
 _levels = _Levels()
 
 
+class _Level(NamedTuple):
+    """One running transform: how many enclose it, itself included, and whether gradients are enabled around it."""
+
+    depth: int
+    grad_enabled_around: bool
+
+
 @contextmanager
-def _level() -> Iterator[int]:
+def _level() -> Iterator[_Level]:
     _levels.depth += 1
     try:
+        level = _Level(_levels.depth, torch.is_grad_enabled())
         with torch.enable_grad():
-            yield _levels.depth
+            yield level
     finally:
         _levels.depth -= 1
 
 
-def _differentiable_argument(value: Any, level: int) -> Any:
+def _differentiable_argument(value: Any, level: _Level) -> Any:
     """An argument in the form that the transformed function gets: a tensor that requires grad."""
     if not isinstance(value, torch.Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
@@ -48,20 +57,20 @@ def _differentiable_argument(value: Any, level: int) -> Any:
     if value.requires_grad:
         return value.view_as(value)
     argument = value.detach().requires_grad_()
-    argument._func_level = level
+    argument._func_level = level.depth
     return argument
 
 
-def _comes_from_outside(tensor: torch.Tensor, level: int) -> bool:
+def _comes_from_outside(tensor: torch.Tensor, level: _Level) -> bool:
     """Whether a tensor's history reaches a leaf that neither this transform nor an inner one created."""
     if tensor.grad_fn is None:
-        return tensor._func_level < level
+        return tensor._func_level < level.depth
     visited = {tensor.grad_fn}
     stack = [tensor.grad_fn]
     while stack:
         node = stack.pop()
         variable = getattr(node, "variable", None)
-        if variable is not None and variable._func_level < level:
+        if variable is not None and variable._func_level < level.depth:
             return True
         for next_node, _ in node.next_functions:
             if next_node is not None and next_node not in visited:
@@ -70,7 +79,7 @@ def _comes_from_outside(tensor: torch.Tensor, level: int) -> bool:
     return False
 
 
-def _detached_results(tree: Any, level: int) -> Any:
+def _detached_results(tree: Any, level: _Level) -> Any:
     """The results in the form that the caller gets: detached where they depend on this transform's arguments
     only.
     """
@@ -78,7 +87,8 @@ def _detached_results(tree: Any, level: int) -> Any:
     def leave(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or not value.requires_grad:
             return value
-        return value if _comes_from_outside(value, level) else value.detach()
+        keeps_history = level.grad_enabled_around and _comes_from_outside(value, level)
+        return value if keeps_history else value.detach()
 
     return tree_map(leave, tree)
 
@@ -120,7 +130,7 @@ def _gradients(outputs: list[Any], inputs: list[Any], cotangents: list[Any]) -> 
 
 
 def _differentiable_arguments(
-    args: tuple[Any, ...], argnums: Any, level: int
+    args: tuple[Any, ...], argnums: Any, level: _Level
 ) -> tuple[list[Any], list[Any], Any]:
     """All arguments, the tensors among them that require grad, and the structure of their gradients."""
     indices = _argument_indices(argnums, len(args))
@@ -211,9 +221,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                     "shape of "
                     f"{out.shape}."
                 )
+        call = level._replace(grad_enabled_around=level.grad_enabled_around and torch.is_grad_enabled())
         with torch.enable_grad():
             grads = _gradients(outputs, leaves, flat_cotangents)
-        return _detached_results(tree_unflatten(grads, spec), level)
+        return _detached_results(tree_unflatten(grads, spec), call)
 
     result = _detached_results(output, level)
     return (result, vjp_fn, _detached_results(aux, level)) if has_aux else (result, vjp_fn)
@@ -261,7 +272,7 @@ def jvp(
 
 
 def _jacobian_times_tangents(
-    outputs: list[Any], inputs: list[Any], tangents: list[Any], level: int
+    outputs: list[Any], inputs: list[Any], tangents: list[Any], level: _Level
 ) -> list[Any]:
     """The Jacobian times the tangents: the gradient in u of the product of u with the Jacobian."""
     u = [_differentiable_argument(torch.zeros_like(out).detach(), level) for out in outputs]
@@ -292,8 +303,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                     f"{v.shape} "
                     f"and {x.shape}"
                 )
+        call = level._replace(grad_enabled_around=level.grad_enabled_around and torch.is_grad_enabled())
         with torch.enable_grad():
-            return _detached_results(tree_unflatten(_gradients(products, u, flat_tangents), out_spec), level)
+            return _detached_results(tree_unflatten(_gradients(products, u, flat_tangents), out_spec), call)
 
     return _detached_results(output, level), jvp_fn
 

@@ -22,6 +22,7 @@ from mindtorch_v2.utils import _pytree as pytree
 from .. import _dispatch, _overrides
 from .._function_names import torch_module_name
 from ._code_generation import _PyTreeCodeGen, _PyTreeInfo
+from ._compatibility import compatibility  # noqa: F401  (torch has the name here)
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Argument, map_aggregate

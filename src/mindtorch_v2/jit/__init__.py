@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
 from .._compile import warn_eager
+from .._tensor import Tensor
 from ..futures import Future
 
 __all__ = [
@@ -92,6 +93,13 @@ class ScriptFunction:
         raise RuntimeError("a ScriptFunction cannot be built: this library has no compiler")
 
 
+class ScriptMethod:
+    """A compiled method, for isinstance checks."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError("a ScriptMethod cannot be built: this library has no compiler")
+
+
 def __getattr__(name: str) -> Any:
     if name in ("ScriptModule", "RecursiveScriptModule", "TracedModule", "TopLevelTracedModule"):
         from . import _module
@@ -139,9 +147,24 @@ def trace(
     example_kwarg_inputs: Any = None,
     _store_inputs: bool = True,
 ) -> Any:
-    """Return `func` unchanged: it runs eagerly, for inputs of any shape, and is not called with the examples."""
+    """Call `func` with the examples, as tracing does (random numbers are drawn, buffers are updated), and return it unchanged.
+
+    It runs eagerly, for inputs of any shape.
+    """
     warn_eager("torch.jit.trace")
+    if example_kwarg_inputs is not None:
+        func(**example_kwarg_inputs)
+    elif example_inputs is not None:
+        func(*_arguments(example_inputs))
+    else:
+        raise RuntimeError("example_kwarg_inputs should be a dict")
     return func
+
+
+def _arguments(example_inputs: Any) -> tuple:
+    """Examples as positional arguments: one tensor or dict is the only argument."""
+    is_single = builtins.isinstance(example_inputs, (Tensor, dict))
+    return (example_inputs,) if is_single else tuple(example_inputs)
 
 
 def trace_module(
@@ -158,8 +181,14 @@ def trace_module(
     example_inputs_is_kwarg: bool = False,
     _store_inputs: bool = True,
 ) -> Any:
-    """Return `mod` unchanged."""
+    """Call the methods of `mod` that `inputs` names with their examples, as tracing does, and return it unchanged."""
     warn_eager("torch.jit.trace_module")
+    for name, examples in inputs.items():
+        method = mod if name == "forward" else getattr(mod, name)
+        if example_inputs_is_kwarg:
+            method(**examples)
+        else:
+            method(*_arguments(examples))
     return mod
 
 

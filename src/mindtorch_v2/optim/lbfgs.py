@@ -142,7 +142,7 @@ class LBFGS(Optimizer):
                 if line_search != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 evaluate = self._losses_along(closure, d)
-                loss, gradient, t, n_new = _strong_wolfe(
+                loss, gradient, t, n_new = _line_search(
                     evaluate, t, d, loss, gradient, slope, max_ls=group["max_eval"] - n_evals
                 )
                 self._move(t, d)
@@ -256,7 +256,7 @@ def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[Any, Any]) -> Any:
     return min(max(t, low), high)
 
 
-def _strong_wolfe(
+def _line_search(
     evaluate: Callable[[Any], tuple[float, Any]],
     t: Any,
     d: Any,
@@ -342,3 +342,31 @@ def _strong_wolfe(
             bracket[low] = new.kept()
     best = bracket[low]
     return best.f, best.g, best.t, n_evals
+
+
+# The same under torch's names, which other packages import ---------------------------------------------------
+
+
+def _cubic_interpolate(
+    x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
+) -> Any:
+    """The minimum of the cubic with these values and slopes at two points, within the bounds, or between the points."""
+    between = (x1, x2) if x1 <= x2 else (x2, x1)
+    return _cubic_minimum(_Point(x1, f1, None, g1), _Point(x2, f2, None, g2), bounds or between)
+
+
+def _strong_wolfe(
+    obj_func: Callable[[Any, Any, Any], tuple[float, Any]],
+    x: Any,
+    t: Any,
+    d: Any,
+    f: float,
+    g: Any,
+    gtd: Any,
+    c1: float = 1e-4,
+    c2: float = 0.9,
+    tolerance_change: float = 1e-9,
+    max_ls: int = 25,
+) -> tuple[float, Any, Any, int]:
+    """The line search for `obj_func(x, t, d)`, the loss and gradient at distance t from x in direction d."""
+    return _line_search(lambda t: obj_func(x, t, d), t, d, f, g, gtd, c1, c2, tolerance_change, max_ls)

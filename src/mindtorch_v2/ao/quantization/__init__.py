@@ -9,7 +9,7 @@ from mindtorch_v2.nn import Module
 __all__ = [
     "DeQuantStub", "FakeQuantizeBase", "ObserverBase", "QConfig", "QuantStub", "convert", "default_observer",
     "default_per_channel_weight_observer", "default_weight_observer", "fuse_modules", "fuse_modules_qat", "get_default_qat_qconfig",
-    "get_default_qconfig", "prepare", "prepare_qat",
+    "get_default_qconfig", "prepare", "prepare_qat", "quantize", "quantize_dynamic", "quantize_qat",
 ]  # fmt: skip
 
 
@@ -78,3 +78,6 @@ get_default_qat_qconfig = _refusing("get_default_qat_qconfig")
 get_default_qconfig = _refusing("get_default_qconfig")
 prepare = _refusing("prepare")
 prepare_qat = _refusing("prepare_qat")
+quantize = _refusing("quantize")
+quantize_dynamic = _refusing("quantize_dynamic")
+quantize_qat = _refusing("quantize_qat")

@@ -11,4 +11,9 @@ context: Any = refused_class("torch.distributed.autograd", "context", _REASON)
 backward = refused_function("torch.distributed.autograd", "backward", _REASON)
 get_gradients = refused_function("torch.distributed.autograd", "get_gradients", _REASON)
 
-__all__ = ["backward", "context", "get_gradients"]
+__all__ = ["backward", "context", "get_gradients", "is_available"]
+
+
+def is_available() -> bool:
+    """Whether backward passes can cross processes: no."""
+    return False

@@ -1,0 +1,3 @@
+"""torch.quantization.observer: the older name of torch.ao.quantization.observer."""
+
+from ..ao.quantization.observer import *  # noqa: F403
