@@ -12,7 +12,6 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -566,7 +565,7 @@ def test_a_list_of_results_that_changes_while_memory_is_recorded(each_core: Any)
     with profile(profile_memory=True):
         fake = types.SimpleNamespace(run=lambda: results, uid=op.uid, allocates=1, describe=lambda: ())
         results += [torch.ones(2).as_subclass(Hostile) for _ in range(3)]
-        record = each_core.Probe(fake) if hasattr(each_core, "Probe") else partial(each_core.record_op, fake)
+        record = each_core.Probe(fake) if hasattr(each_core, "Probe") else each_core.probe_of(fake)
         assert record() == []
 
 
@@ -830,6 +829,25 @@ def test_an_error_of_a_signal_handler_is_raised_although_the_recorder_was_interr
     finally:
         signal.signal(signal.SIGINT, before)
     assert [type(each.exc_value) for each in reported] == [ZeroDivisionError]
+
+
+def test_an_interrupt_while_the_plain_core_describes_an_op_does_not_end_tracing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use(monkeypatch, python_core)
+    ones, exp = torch.ones(1), _dispatch.OPS["exp"]
+
+    def interrupted(*arguments: Any) -> tuple:
+        raise KeyboardInterrupt
+
+    with profile(record_shapes=True, with_stack=True) as prof:
+        with monkeypatch.context() as interrupting:
+            interrupting.setitem(exp.__dict__, "describe", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                torch.exp(ones)
+        inner(ones)
+    frames = prof.profiler._results.trace.frames
+    assert any(frames.names[name].endswith(": inner") for name in frames.name.tolist())
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")

@@ -103,8 +103,8 @@ def test_a_log_that_is_joined_stays_whole_wherever_memory_runs_out() -> None:
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits the memory of a process")
 def test_a_real_limit_of_memory_loses_nothing_however_low_it_is() -> None:
-    # In a process of its own whose allocator gives every freed array back to the system: memory that it kept would serve a limited
-    # call, and how much it keeps differs from machine to machine.
+    # In a process of its own whose allocator gives every freed array back to the system: memory that it kept
+    # would serve a limited call, and how much it keeps differs from machine to machine.
     allocator = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "0", "MALLOC_ARENA_MAX": "1"}
     code = f"import sys; sys.path[:0] = {[os.path.dirname(__file__), *sys.path]!r}\n"
     code += "import test_row_columns; test_row_columns._seal_under_limits()"

@@ -7,14 +7,16 @@ compiled core learns of frees from NumPy's allocator instead.
 
 from __future__ import annotations
 
+import threading
 import time
 import weakref
 from collections.abc import Callable
-from threading import get_ident
+from functools import partial
 
 import numpy as np
 
 clock = time.perf_counter_ns
+clock_unseen = partial(clock)  # where Python calls are traced, calling it is no event
 
 Row = tuple[int, int, int, int]  # time, bytes (negative: freed), allocation id, thread
 
@@ -30,11 +32,13 @@ class _Watch(weakref.ref):  # type: ignore[type-arg]
 
     __slots__ = ("blocks", "key")
     key: int
-    blocks: list[_Block]  # the tensors' memory in it: one, unless a kernel returns several parts of one array
+    # the tensors' memory in it: one, unless a kernel returns several parts of one array
+    blocks: tuple[_Block, ...]
 
 
 _watched: dict[int, _Watch] = {}  # by the id() of the owner
 _listeners: list[Callable[[Row], None]] = []  # of the recordings of memory under way
+_here = threading.local()  # `ident`: of this thread, once memory was freed in it
 
 
 def listen(listener: Callable[[Row], None]) -> None:
@@ -48,11 +52,6 @@ def unlisten(listener: Callable[[Row], None]) -> None:
         _listeners.remove(listener)
 
 
-def is_anyone_listening() -> bool:
-    """Whether a recording of memory is under way."""
-    return bool(_listeners)
-
-
 def observe(array: np.ndarray) -> int:
     """Watch the memory of a new array; the id of the allocation, which is its time. 0: it has no memory, or is watched already."""
     nbytes = array.nbytes
@@ -62,17 +61,16 @@ def observe(array: np.ndarray) -> int:
     address = _WHOLE if owner is array else address_of(array)
     key = id(owner)
     watch = _watched.get(key)
-    if watch is not None and watch() is None:
-        watch = None
-    if watch is not None and any(block[0] == address for block in watch.blocks):
+    if watch is None or watch() is None:
+        now = clock()
+        watch = _Watch(owner, _freed)
+        watch.key, watch.blocks = key, ((address, now, nbytes),)
+        _watched[key] = watch  # whole: a signal handler may look at it at once
+        return now
+    if any(block[0] == address for block in watch.blocks):
         return 0
     now = clock()
-    if watch is None:
-        watch = _Watch(owner, _freed)
-        watch.key, watch.blocks = key, [(address, now, nbytes)]
-        _watched[key] = watch  # whole: a signal handler may look at it at once
-    else:
-        watch.blocks.append((address, now, nbytes))
+    watch.blocks += ((address, now, nbytes),)
     return now
 
 
@@ -116,9 +114,16 @@ def owner_of(array: np.ndarray) -> np.ndarray:
 
 
 def _freed(watch: _Watch) -> None:
-    if _watched.get(watch.key) is watch:
+    # without calls of built-in functions: each is two events where Python calls are traced
+    if watch.key in _watched and _watched[watch.key] is watch:
         del _watched[watch.key]
-    for _, allocation_id, nbytes in watch.blocks if _listeners else ():
-        row = (clock(), -nbytes, allocation_id, get_ident())
+    if not _listeners:
+        return
+    try:
+        thread = _here.ident
+    except AttributeError:
+        thread = _here.ident = threading.get_ident()
+    now = clock_unseen()
+    for _, allocation_id, nbytes in watch.blocks:
         for listener in _listeners:
-            listener(row)
+            listener((now, -nbytes, allocation_id, thread))

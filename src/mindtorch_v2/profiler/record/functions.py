@@ -19,7 +19,17 @@ import numpy as np
 from mindtorch_prof.frames import module_frame
 from mindtorch_prof.sealing.raw import HIDDEN_KIND, LIBRARY_KIND, RETURN, SHOWN_KIND, TRANSPARENT_KIND
 
-__all__ = ["CALLBACK", "HIDDEN", "MODULE", "RETURN", "Functions", "append_numbered", "prefixes", "shortened"]
+__all__ = [
+    "CALLBACK",
+    "HIDDEN",
+    "MODULE",
+    "RECORDER",
+    "RETURN",
+    "Functions",
+    "append_numbered",
+    "prefixes",
+    "shortened",
+]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _STANDARD_LIBRARY = os.path.dirname(os.__file__)
@@ -56,12 +66,20 @@ _LIBRARIES = (
     "<string>",
 )
 
+# code between the user's and an op, and the recorder's own
+_RECORDER_FILES = (
+    "<op ",
+    os.path.join(_PACKAGE, "profiler", "record", "python_core.py"),
+    os.path.join(_PACKAGE, "profiler", "record", "allocations.py"),
+)
+
 # code that calls the user's overrides
 _OVERRIDES = ("<op guard>", _PACKAGE + "_overrides.py", _PACKAGE + "_torch_dispatch.py")
 
-# Numbers, besides RETURN. Those above `CALLBACK` are given out one by one, each to a function, a module or a C function.
+# Numbers, besides RETURN. Those above `RECORDER` are given out one by one, each to a function, a module or a C function.
 HIDDEN = 1  # all functions that are never shown
 CALLBACK = 2  # where hidden code calls the user's
+RECORDER = 3  # functions between the user's and an op, and those of the recorder itself: hidden, and the plain core does not log them
 MODULE = -1  # `Module.__call__`: its frame tells which module
 
 
@@ -97,6 +115,7 @@ class Functions:
             (None, HIDDEN_KIND),
             (None, HIDDEN_KIND),
             (None, TRANSPARENT_KIND),
+            (None, HIDDEN_KIND),
         ]
 
     # ------------------------------------------------------------------------------------------------ while recording
@@ -125,7 +144,9 @@ class Functions:
             return MODULE
         if path in _OVERRIDES:
             return CALLBACK
-        is_hidden = path.startswith(("<op ", *_HIDDEN_FILES)) and not path.startswith(_SHOWN_FILES)
+        if path.startswith(_RECORDER_FILES):
+            return RECORDER
+        is_hidden = path.startswith(_HIDDEN_FILES) and not path.startswith(_SHOWN_FILES)
         if self.modules_only or is_hidden:
             return HIDDEN
         in_library = path.startswith(_LIBRARIES)

@@ -25,7 +25,7 @@ from mindtorch_prof.sealing.python_calls import CALL_SITE
 from ... import _dispatch
 from ..._graph import grad_state
 from . import allocations
-from .functions import HIDDEN, MODULE, RETURN
+from .functions import HIDDEN, MODULE, RECORDER, RETURN
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -56,17 +56,19 @@ class _Thread:
         "hook",
         "ident",
         "is_dropping",
+        "is_untraced",
         "n_open_dropped",
         "native",
         "n_drops",
         "open",
         "other",
         "rows",
+        "set_hook",
         "tensors",
         "tensors_dropped",
         "tensors_taken",
         "traces",
-        "untraced",
+        "unset_hook",
     )
 
     def __init__(self, ident: int) -> None:
@@ -83,13 +85,12 @@ class _Thread:
         self.n_open_dropped = 0  # calls among them that had not returned
         self.n_drops, self.is_dropping = 0, False
         self.traces = False  # whether calls are logged
-        self.hook: Callable[[FrameType, str, Any], None] | None = (
-            None  # the profile function, once there is one
-        )
-        self.other: Any = None  # another profile function of the thread, which is called too
-        self.untraced = (
-            0  # how many ops and functions of the library are under way: what they call is not logged
-        )
+        self.is_untraced = False  # in an op or a function of the library: what it calls is not logged
+        self.hook: Callable[[FrameType, str, Any], None] | None = None  # the profile function of the thread
+        self.other: Any = None  # another profile function, which was set before and is called too
+        # Set and unset the hook. Partial functions: unlike a call of `sys.setprofile`, their calls are no events themselves.
+        self.set_hook: Callable[[], None]
+        self.unset_hook: Callable[[], None]
 
     def call_position(self) -> int:
         """How many rows the log of calls has had."""
@@ -181,43 +182,55 @@ def _is_of_a_signal_handler(error: Exception) -> bool:
     return step is not None
 
 
-def record_op(op: Any, *arguments: Any) -> Any:
-    """Run an op, and write its row into the core that is active."""
-    core = _active
-    if core is None:
-        return op.run(*arguments)
-    thread = core.own if get_ident() == core.own.ident else core._other_thread()
-    if thread is None:
-        _reporting(core.recording.note_foreign_thread)
-        result = core.call_untraced(op.run, *arguments)
-        if clock() > core.turn_due:
-            core.call_untraced(core.wait_for_turn)
-        return result
-    is_traced = thread.traces
-    if is_traced:
-        core._suspend(thread)
-    sequence = grad_state.seq if grad_state.enabled else -1
-    details = core._details(thread, op, arguments) if core.has_details else ()
-    start = clock()
-    try:
-        result = op.run(*arguments)
-        if core.has_memory and op.allocates:
-            try:
-                core._record_allocations(op, arguments, result)
-            except Exception as error:
-                _report(error)
-        return result
-    finally:
-        end = clock()
-        thread.rows.extend((op.uid, start, end, sequence, *details))
-        if thread.tensors_taken - thread.tensors_dropped > _DROPPED_FROM:
-            thread.drop_taken()
+def probe_of(op: Any) -> Callable[..., Any]:
+    """What is called instead of an op while something records."""
+    run, uid = op.run, op.uid
+
+    def record_op(*arguments: Any) -> Any:
+        """Run the op, and write its row into the core that is active."""
+        core = _active
+        if core is None:
+            return run(*arguments)
         try:
-            if end > core.turn_due:
-                core.wait_for_turn()
+            thread = core.here.thread
+        except AttributeError:  # the first event of this thread
+            thread = core._new_thread()
+        if thread is None:
+            _reporting(core.recording.note_foreign_thread)
+            result = core.call_untraced(run, *arguments)
+            if clock() > core.turn_due:
+                core.call_untraced(core.wait_for_turn)
+            return result
+        is_traced = thread.traces and not thread.is_untraced
+        try:
+            if is_traced:
+                thread.unset_hook()
+                thread.is_untraced = True
+            sequence = grad_state.seq if grad_state.enabled else -1
+            details = core._details(thread, op, arguments) if core.has_details else ()
+            start = clock()
+            try:
+                result = run(*arguments)
+                if core.has_memory and op.allocates:
+                    try:
+                        core._record_allocations(op, arguments, result)
+                    except Exception as error:
+                        _report(error)
+                return result
+            finally:
+                end = clock()
+                thread.rows += (uid, start, end, sequence) + details
+                if thread.tensors_taken - thread.tensors_dropped > _DROPPED_FROM:
+                    thread.drop_taken()
+                if end > core.turn_due:
+                    core.wait_for_turn()
         finally:
             if is_traced:
-                core._resume(thread)
+                thread.is_untraced = False
+                if thread.traces:
+                    thread.set_hook()
+
+    return record_op
 
 
 class Core:
@@ -227,13 +240,17 @@ class Core:
         self.recording = recording
         self.wanted = recording.wanted
         self.recorder = _probes  # the value of `_dispatch.recorder`
-        self.has_details, self.has_memory = self.wanted.inputs or self.wanted.calls, self.wanted.memory
+        _, self.has_inputs, self.has_calls, self.has_tensors, self.has_memory = self.wanted
+        self.has_details = self.has_inputs or self.has_calls
         self.known_inputs = recording.inputs.get
+        self.has_register = recording.register is not None
+        self.ids_of: Any = recording.register.ids_of_arguments if recording.register is not None else None
         self.recorded: dict[int, _Thread] = {}  # by identity: the threads whose ops are recorded
         self.traced: dict[int, _Thread] = {}  # the threads whose calls are traced
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
+        self.log_free = partial(self.memory.extend)  # where Python calls are traced, calling it is no event
         self.taken_over: list[int] = []  # identity of a thread, native id before and now, time
-        self.here = threading.local()  # `is_known`, if this thread had an event
+        self.here = threading.local()  # `thread`: what is recorded of this thread, once it had an event
         self.is_tracing = False
         self.reaches_others = False  # whether the calls of other threads, which ran already, are traced
         self.turn_due = _NEVER_DUE  # ns: who records something that ended later gives way
@@ -242,7 +259,7 @@ class Core:
         self.turn_of = (0, 0)  # the thread that takes rows, and its process
         self.n_waits = self.waited_ns = 0  # how often threads have given way, and for how long in all
         self.beginning = 0  # the thread that sets profile functions now: what it calls for that is not logged
-        self.own = self.recorded[get_ident()] = _Thread(get_ident())
+        self.recorded[get_ident()] = _Thread(get_ident())
 
     def activate(self) -> None:
         """Record from now on: `_dispatch.recorder` and `ranges` are this core's."""
@@ -259,7 +276,10 @@ class Core:
 
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
         """Begin a range: an annotation or a node. Returns a token for `exit`; None if this thread is not recorded."""
-        thread = self.own if get_ident() == self.own.ident else self._other_thread()
+        try:
+            thread = self.here.thread
+        except AttributeError:
+            thread = self._new_thread()
         if thread is None:
             return None
         key = self.recording.range_key(name, scope, forward_thread)
@@ -285,38 +305,43 @@ class Core:
         """Called after each optimizer step."""
         self.recording.optimizer_stepped(optimizer)
 
-    def _details(self, thread: _Thread, op: Any, arguments: tuple) -> list[int]:
+    def _details(self, thread: _Thread, op: Any, arguments: tuple) -> tuple[int, ...]:
         """The rest of a row: the columns that only some recordings have. op: None for a range."""
-        _, has_inputs, has_calls, has_tensors, _ = self.wanted
-        recording, details = self.recording, []
-        index: int | None = -1
-        if has_inputs:
+        if not self.has_inputs:
+            return (thread.call_position(),) if self.has_calls else ()
+        inputs: int | None = None
+        try:
+            # most often the description is known; `inputs_of` does the rest
+            inputs = None if op is None else self.known_inputs(op.describe(*arguments))
+        except (AttributeError, TypeError):
+            pass
+        except Exception as error:
+            _report(error)
+            inputs = -1
+        if inputs is None:
+            inputs = _reporting(self.recording.inputs_of, op, arguments, otherwise=-1)
+        assert inputs is not None
+        first_tensor = -1
+        if self.has_tensors and inputs >= 0:
             try:
-                # most often the description is known; `inputs_of` does the rest
-                index = None if op is None else self.known_inputs(op.describe(*arguments))
-            except (AttributeError, TypeError):
-                index = None
-            except Exception as error:
-                _report(error)
-            if index is None:
-                index = _reporting(recording.inputs_of, op, arguments, otherwise=-1)
-            details.append(index)
-        if has_calls:
-            details.append(thread.call_position())
-        if has_tensors:
-            ids: Any = None
-            try:
-                if index is not None and index >= 0:
-                    ids = recording.tensor_ids_of(op, arguments)
-            except Exception as error:
-                _report(error)
-            details.append(-1 if ids is None else thread.tensor_position())
-            if ids:
+                ids = self.ids_of(op, arguments)
+                first_tensor = thread.tensor_position()
                 thread.tensors += ids
-        return details
+            except Exception as error:
+                _report(error)
+        if not self.has_calls:
+            return (inputs, first_tensor) if self.has_tensors else (inputs,)
+        calls = thread.call_position()
+        return (inputs, calls, first_tensor) if self.has_tensors else (inputs, calls)
 
     def _record_allocations(self, op: Any, arguments: tuple, result: Any) -> None:
         """Record the memory that an op allocated for its results."""
+        if (
+            result.__class__ is _dispatch.Tensor and op.allocates == 1 and result._storage is None
+        ):  # most often
+            if not result._array_missing:
+                self.record_allocation(result._array, result)
+            return
         for tensor in result if isinstance(result, (tuple, list)) else (result,):
             array = getattr(tensor, "_array", None)
             if array is None or (tensor.__class__ is not _dispatch.Tensor and tensor._is_sparse_layout):
@@ -333,27 +358,27 @@ class Core:
         """Record new memory, unless it is known. tensor: the one that it was allocated for."""
         allocation_id = allocations.observe(array)
         if allocation_id:
-            self.memory.extend((allocation_id, array.nbytes, allocation_id, get_ident()))
-            if tensor is not None:
+            self.memory += (allocation_id, array.nbytes, allocation_id, get_ident())
+            if tensor is not None and self.has_register:
                 self.recording.tensor_allocated(tensor, allocation_id)
 
-    def _other_thread(self) -> _Thread | None:
-        """What is recorded of this thread, which did not begin the recording; None if nothing is to be."""
-        thread = self.recorded.get(get_ident())
+    def _new_thread(self) -> _Thread | None:
+        """At the first event of this thread: what is recorded of it; None if nothing is to be."""
+        ident = get_ident()
+        thread = self.recorded.get(ident)
         if thread is None and self.wanted.all_threads:
-            thread = self.recorded[get_ident()] = self.traced.get(get_ident()) or _Thread(get_ident())
+            thread = self.recorded[ident] = self.traced.get(ident) or _Thread(ident)
+        self.here.thread = thread
         if thread is not None:
             self._note_takeover(thread)
         return thread
 
     def _note_takeover(self, thread: _Thread) -> None:
-        """At the first event of this thread, note whether it has got the identity of one that had ended, whose record this is."""
-        if not hasattr(self.here, "is_known"):
-            self.here.is_known = True
-            native = threading.get_native_id()
-            if thread.native not in (0, native):
-                self.taken_over.extend((thread.ident, thread.native, native, clock()))
-            thread.native = native
+        """Note whether this thread has got the identity of one that had ended, whose record this is."""
+        native = threading.get_native_id()
+        if thread.native not in (0, native):
+            self.taken_over.extend((thread.ident, thread.native, native, clock()))
+        thread.native = native
 
     # ------------------------------------------------------------------------------------------------ Python calls
 
@@ -374,10 +399,7 @@ class Core:
             self._set_on_all_threads(self.first_event)
         self.beginning = 0
         self.recording.enter_stack(sys._getframe(), get_ident())
-        hook = self._hook(other)
-        thread.untraced += 1  # the return of `setprofile` is an event if a profile function was set before, here or in another thread
-        sys.setprofile(hook)
-        thread.untraced -= 1
+        self._set_hook(other)
 
     def end_calls(self) -> None:
         """Trace no more."""
@@ -408,7 +430,8 @@ class Core:
 
     def log_call(self, ident: int, number: int, call_site: int, now: int) -> None:
         """Log a call that began before this thread, or another, was traced."""
-        self._traced_thread(ident).calls.extend((number | (call_site + 1) << CALL_SITE, now))
+        if number != RECORDER:
+            self._traced_thread(ident).calls.extend((number | (call_site + 1) << CALL_SITE, now))
 
     def _traced_thread(self, ident: int) -> _Thread:
         thread = self.traced.get(ident)
@@ -423,103 +446,103 @@ class Core:
         if not self.is_tracing or get_ident() == self.beginning:
             return
         self.recording.thread_begins_calls(frame.f_back if event == "call" else frame)
-        hook = self._hook(None)
-        sys.setprofile(hook)
-        hook(frame, event, argument)
+        self._set_hook(None)(frame, event, argument)
 
-    def _hook(self, other: Any) -> Callable[[FrameType, str, Any], None]:
-        """The function that the interpreter calls at each call and return on this thread. other: the one before, called too."""
+    def _set_hook(self, other: Any) -> Callable[[FrameType, str, Any], None]:
+        """Let the interpreter call a function at each call and return on this thread. other: the one before, called too."""
         thread = self._traced_thread(get_ident())
         self._note_takeover(thread)
-        thread.traces, thread.other = True, other
-        if thread.hook is not None:
-            return thread.hook
-        log, now, functions = thread.calls.extend, clock, self.recording.functions
+        if thread.hook is None or thread.other is not other:
+            thread.hook, thread.other = self._hook(thread, other), other
+            thread.set_hook = partial(sys.setprofile, thread.hook)
+            thread.unset_hook = partial(sys.setprofile, other)
+        thread.traces = True
+        thread.set_hook()
+        return thread.hook
+
+    def _hook(self, thread: _Thread, other: Any) -> Callable[[FrameType, str, Any], None]:
+        """A function that logs the calls and returns of a thread."""
+        log, functions = thread.calls.extend, self.recording.functions
         assert functions is not None
         number_of_code, number_of_c_function = functions.number_of_code, functions.number_of_c_function
         known_code, known_c_function = functions.numbers.get, functions.c_functions.get
-        stores_locals, dropped_from = _STORES_LOCALS, _DROPPED_FROM
 
         def hook(frame: FrameType, event: str, argument: Any) -> None:
-            if thread.other is not None:
-                thread.other(frame, event, argument)
-            if stores_locals and event == "call" and frame.f_back is not None:
-                _ = frame.f_back.f_locals  # updates the dict: memory is freed before the call, not after it
+            number = known_code(id(frame.f_code))
+            if number == RECORDER:
+                return
             if not thread.traces:
                 sys.setprofile(thread.other)
-            elif thread.untraced:
+            if thread.is_untraced or not thread.traces:
+                return
+            if number is None:
+                number = _reporting(number_of_code, frame.f_code, otherwise=HIDDEN)
+            if number == RECORDER:
                 pass
             elif event == "call":
-                number, caller = known_code(id(frame.f_code)), frame.f_back
-                if number is None:
-                    number = _reporting(number_of_code, frame.f_code, otherwise=HIDDEN)
                 if number == MODULE:
                     number = _reporting(functions.number_of_frame, frame, otherwise=HIDDEN)
-                log((number | (0 if caller is None else caller.f_lasti + 1) << CALL_SITE, now()))
+                caller = frame.f_back
+                is_unknown = caller is None or known_code(id(caller.f_code)) == RECORDER
+                log((number | (0 if is_unknown else caller.f_lasti + 1) << CALL_SITE, clock()))  # type: ignore[union-attr]
             elif event == "c_call":
                 number = known_c_function(argument)
                 if number is None:
                     number = _reporting(number_of_c_function, argument, otherwise=HIDDEN)
-                log((number | (frame.f_lasti + 1) << CALL_SITE, now()))
+                log((number | (frame.f_lasti + 1) << CALL_SITE, clock()))
             else:
-                end = now()
+                end = clock()
                 log((RETURN, end))
                 if end > self.turn_due:
                     self.wait_for_turn()
-                if thread.calls_taken - thread.calls_dropped > dropped_from:
+                if thread.calls_taken - thread.calls_dropped > _DROPPED_FROM:
                     thread.drop_taken()
 
-        thread.hook = hook
-        return hook
+        def also_other(frame: FrameType, event: str, argument: Any) -> None:
+            if other is not None:
+                other(frame, event, argument)
+            if _STORES_LOCALS and event == "call" and frame.f_back is not None:
+                _ = frame.f_back.f_locals  # updates the dict: memory is freed before the call, not after it
+            hook(frame, event, argument)
+
+        return hook if other is None and not _STORES_LOCALS else also_other
 
     def call_untraced(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of the library. The calls that it makes are not logged, except through `call_traced`."""
         thread = self.traced.get(get_ident())
-        if thread is None or not thread.traces:
+        if thread is None or not thread.traces or thread.is_untraced:
             return function(*arguments)
-        self._suspend(thread)
+        thread.unset_hook()
+        thread.is_untraced = True
         try:
             return function(*arguments)
         finally:
-            self._resume(thread)
+            thread.is_untraced = False
+            if thread.traces:
+                thread.set_hook()
 
     def call_traced(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of the user from inside an op, or inside `call_untraced`."""
         thread = self.traced.get(get_ident())
-        if thread is None or not thread.untraced or not thread.traces:
+        if thread is None or not thread.traces or not thread.is_untraced:
             return function(*arguments)
-        untraced, thread.untraced = thread.untraced, 1
-        self._resume(thread)
+        thread.calls.extend((HIDDEN, clock()))  # between the user's function and the one that called the op
+        thread.is_untraced = False
+        thread.set_hook()
         try:
             return function(*arguments)
         finally:
-            self._suspend(thread)
-            thread.untraced = untraced
-
-    def _suspend(self, thread: _Thread) -> None:
-        """Log no calls of this thread until `_resume`."""
-        thread.untraced += 1
-        if thread.untraced == 1:
-            thread.calls.extend((RETURN, clock()))  # of this function, whose call was logged
-            if thread.other is None:
-                sys.setprofile(None)  # it costs less than a profile function that does nothing
-
-    def _resume(self, thread: _Thread) -> None:
-        if thread.untraced > 1:
-            thread.untraced -= 1
-            return
-        if thread.traces and thread.other is None:
-            sys.setprofile(thread.hook)  # its return is an event where another thread has a profile function
-        thread.calls.extend((HIDDEN, clock()))  # the call of this function, whose return will be logged
-        thread.untraced = 0
+            thread.unset_hook()
+            thread.is_untraced = True
+            thread.calls.extend((RETURN, clock()))
 
     # ------------------------------------------------------------------------------------------------ memory
 
     def listen_to_memory(self, wanted: bool) -> None:
         """Record frees, or no more."""
-        allocations.unlisten(self.memory.extend)
+        allocations.unlisten(self.log_free)
         if wanted:
-            allocations.listen(self.memory.extend)
+            allocations.listen(self.log_free)
 
     # ------------------------------------------------------------------------------------------------ giving way
 
@@ -666,7 +689,7 @@ def load_library() -> None:
     """Make the probes, before the first recording."""
     global _probes
     if not _probes:
-        _probes = _dispatch.install_probes(partial(partial, record_op))
+        _probes = _dispatch.install_probes(probe_of)
 
 
 observe, allocation_id, alive = allocations.observe, allocations.allocation_id, allocations.alive

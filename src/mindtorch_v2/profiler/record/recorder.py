@@ -306,11 +306,6 @@ class Recorder:
             self.setup_ns += clock() - began
         return index
 
-    def tensor_ids_of(self, op: Any, arguments: tuple) -> list[int]:
-        """The ids of the tensors among the arguments of an op, or of a range: None."""
-        assert self.register is not None
-        return self.register.ids_of_range(arguments) if op is None else self.register.ids_of_op(op, arguments)
-
     def tensor_allocated(self, tensor: Any, allocation_id: int) -> None:
         """An op has allocated memory for a new tensor."""
         if self.register is not None:

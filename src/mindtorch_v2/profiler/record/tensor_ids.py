@@ -173,16 +173,18 @@ class TensorRegister:
             return []
         return [self.id_of(item) if hasattr(item, "_tensor_id") else 0 for item in value]
 
-    def ids_of_op(self, op: Any, arguments: tuple) -> list[int]:
-        """The ids of the tensors among an op's arguments; 0 for a number or None in the place of a tensor."""
-        indices, first_id = tensor_indices(op), self.first_id
+    def ids_of_arguments(self, op: Any, arguments: tuple) -> list[int]:
+        """The ids of the tensors among an op's arguments; 0 for a number or None in the place of a tensor. op: None for a range."""
+        if op is None:
+            return self.ids_of_range(arguments)
+        indices, first_id, ids = tensor_indices(op), self.first_id, []
         if indices is not None:
             try:  # most often all of them are tensors that have an id
-                ids = []
                 for i in indices:
-                    ids.append(arguments[i]._tensor_id)
-                    if ids[-1] < first_id:
+                    tensor_id = arguments[i]._tensor_id
+                    if tensor_id < first_id:
                         break
+                    ids.append(tensor_id)
                 else:
                     return ids
             except (AttributeError, IndexError):
