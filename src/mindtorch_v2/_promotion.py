@@ -56,7 +56,9 @@ def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
         ) if a.dtype.kind == "W" else value  # W: a Python number would lift complex32
     other = _dtype.number_dtype(value)
     if other._rank > rank:
-        return converted(a, other._np), value
+        a = converted(a, other._np)
+        is_low = a.dtype.num in LOW_NUMS or a.dtype.kind == "W"
+        return a, a.dtype.type(value) if is_low else value  # a Python number would lift it
     if a.dtype is _dtype.NP_INT64 and -(1 << 63) <= value < 1 << 63:
         return a, int(value)
     return a, np.array(value).astype(a.dtype)

@@ -85,3 +85,25 @@ def test_promotion_does_not_mind_the_order_and_keeps_equals(first: str, second: 
     a, b = getattr(torch, first), getattr(torch, second)
     assert torch.promote_types(a, b) is torch.promote_types(b, a)
     assert torch.promote_types(a, a) is a
+
+
+@pytest.mark.parametrize(
+    ("default", "number", "wanted"),
+    [
+        ("float16", 1j, "complex32"),
+        ("bfloat16", 1j, "complex64"),
+        ("bfloat16", 1.5, "bfloat16"),
+        ("float16", 1.5, "float16"),
+    ],
+)
+def test_integers_and_a_number_make_the_dtype_of_the_default(
+    default: str, number: complex, wanted: str
+) -> None:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(getattr(torch, default))
+    try:
+        results = [torch.tensor([1, 2]) + number, number - torch.tensor([1]), torch.tensor([True]) * number]
+    finally:
+        torch.set_default_dtype(before)
+    expected = getattr(torch, wanted) if wanted != "complex32" or _dtype.HALF_COMPLEX else torch.complex64
+    assert [result.dtype for result in results] == [expected] * 3
