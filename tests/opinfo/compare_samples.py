@@ -92,7 +92,7 @@ CALLS: dict[str, Any] = {
     **{f"polygamma.polygamma_n_{n}": lambda self, order: torch.polygamma(order, self) for n in range(5)},
     "special.polygamma.special_polygamma_n_0": lambda self, n: torch.special.polygamma(n, self),
     "__rsub__": lambda a, b: b - a,
-    "__rdiv__": lambda a, b: b / a,
+    "__rdiv__": torch.Tensor.__rdiv__,
     "__rpow__": lambda a, b: b**a,
     "__rmod__": lambda a, b: b % a,
 }

@@ -439,9 +439,9 @@ def _rsub(self: Any, other: Any) -> Any:
 
 @function("__rtruediv__", expose="method")
 def _rtruediv(self: Any, other: Any) -> Any:
-    if other.__class__ not in _dispatch.NUMBERS:
+    if other.__class__ not in _dispatch.NUMBERS and not isinstance(other, _dispatch.Tensor):
         return NotImplemented
-    return F.reciprocal(self) * other
+    return self.reciprocal() * other
 
 
 function("__rdiv__", expose="method")(_rtruediv)
