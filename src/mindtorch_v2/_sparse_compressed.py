@@ -582,7 +582,29 @@ def mm_reduced(self: Any, dense: Any, reduce: str) -> Any:
     """self @ dense, where the products of each row are reduced by "sum", "mean", "amax" or "amin"."""
     if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, mean, amax or amin, got {reduce}")
-    coo = as_coo(compressed(self, _dtype.sparse_csr))
+    from ._ops._double_backward import through
+
+    csr = compressed(self, _dtype.sparse_csr)
+    terms = csr._stored[:, None] * dense._array[csr._inner]
+    starts, counts = csr._pointers[:-1], csr._pointers[1:] - csr._pointers[:-1]
+    filled = np.flatnonzero(counts)  # an empty row stays zero
+    join = {"amax": np.maximum, "amin": np.minimum}.get(reduce, np.add)
+    reduced = np.zeros((csr._extent[0], terms.shape[1]), terms.dtype)
+    if len(filled):
+        reduced[filled] = join.reduceat(terms, starts[filled], 0)
+    if reduce == "mean":
+        reduced /= np.maximum(counts, 1).astype(terms.dtype)[:, None]
+    return record(
+        "SparseMmReduceImplBackward0",
+        _wrap(reduced),
+        (csr, dense),
+        lambda g: through(g, lambda sparse, dense: _reduced_products(sparse, dense, reduce), csr, dense),
+    )
+
+
+def _reduced_products(self: Any, dense: Any, reduce: str) -> Any:
+    """What `mm_reduced` computes, in ops that have derivatives."""
+    coo = as_coo(self)
     rows, columns = (_wrap(axis) for axis in coo._places)
     terms = values_at(coo, coo).unsqueeze(1) * dense.index_select(0, columns)
     result = terms.new_zeros((self._extent[0], dense.shape[1]))

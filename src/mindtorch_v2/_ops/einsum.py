@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from .. import _dispatch
 from .._dispatch import composite, function
 from . import _dims
@@ -342,18 +340,18 @@ def multi_dot(matrices: list[Any]) -> Any:
             )
     sizes = [m.shape[0] for m in matrices] + [matrices[-1].shape[1]]
     count = len(matrices)
-    cost = np.zeros((count, count))
-    split = np.zeros((count, count), int)
+    cost = [[0] * count for _ in matrices]
+    split = [[0] * count for _ in matrices]
     for span in range(1, count):
         for i in range(count - span):
             j = i + span
             options = [
-                cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)
+                cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)
             ]
-            split[i, j] = i + int(np.argmin(options))
-            cost[i, j] = min(options)
+            cost[i][j] = min(options)
+            split[i][j] = i + options.index(cost[i][j])
 
     def multiply(i: int, j: int) -> Any:
-        return matrices[i] if i == j else F.mm(multiply(i, split[i, j]), multiply(split[i, j] + 1, j))
+        return matrices[i] if i == j else F.mm(multiply(i, split[i][j]), multiply(split[i][j] + 1, j))
 
     return multiply(0, count - 1)

@@ -49,7 +49,19 @@ def histc(self: np.ndarray, bins: int, min: Any, max: Any) -> Any:
         raise RuntimeError(f"torch.histc: range of [{_bound_text(low)}, {_bound_text(high)}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
-    return np.histogram(self, bins, (float(low), float(high)))[0].astype(self.dtype)
+    values = self.reshape(-1).astype(np.float32 if self.dtype.itemsize == 2 else self.dtype, copy=False)
+    return _counts(values, bins, float(low), float(high)).astype(self.dtype)
+
+
+def _counts(values: np.ndarray, bins: int, low: float, high: float) -> np.ndarray:
+    """How many values lie in each of the bins, all of one width; the last one includes its upper edge."""
+    edges = np.linspace(low, high, bins + 1, dtype=values.dtype)
+    values = values[(values >= low) & (values <= high)]
+    places = ((values - edges[0]) * (bins / (high - low))).astype(np.int64)
+    np.minimum(places, bins - 1, places)
+    places -= values < edges[places]  # rounding of the quotient
+    places += (values >= edges[places + 1]) & (places != bins - 1)
+    return np.bincount(places, minlength=bins)
 
 
 def _bound_text(bound: Any) -> str:

@@ -543,15 +543,17 @@ def lu_unpack(LU_data: np.ndarray, LU_pivots: np.ndarray, unpack_data: bool, unp
     k = min(m, n)
     P = L = U = np.empty(0, LU_data.dtype)
     if unpack_data:
-        L = np.ascontiguousarray(np.tril(LU_data[..., :k], -1))
-        L[..., range(k), range(k)] = 1
-        U = np.ascontiguousarray(np.triu(LU_data[..., :k, :]))
+        rows, columns = np.arange(m)[:, None], np.arange(n)
+        zero, one = LU_data.dtype.type(0), LU_data.dtype.type(1)
+        L = np.ascontiguousarray(np.where(rows > columns[:k], LU_data[..., :k], zero))
+        np.einsum("...ii->...i", L[..., :k, :])[...] = one
+        U = np.ascontiguousarray(np.where(rows[:k] > columns, zero, LU_data[..., :k, :]))
     if unpack_pivots:
         if LU_pivots.shape != (*LU_data.shape[:-2], k):
             raise RuntimeError(
                 f"lu_unpack: Expected LU_pivots of shape {[*LU_data.shape[:-2], k]}, got {list(LU_pivots.shape)}"
             )
-        if not ((LU_pivots >= 1) & (LU_pivots <= m)).all():
+        if np.count_nonzero((LU_pivots < 1) | (LU_pivots > m)):
             raise RuntimeError(
                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive."
                 "Did you properly pass the result of lu_factor?"
@@ -564,11 +566,11 @@ def permutation(pivots: np.ndarray, m: int, dtype: Any) -> np.ndarray:
     """The matrix that undoes the swaps of a factorisation."""
     swaps = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     matrices = np.zeros((len(swaps), m, m), dtype)
-    for i, row in enumerate(swaps):
-        order = np.arange(m)
+    for matrix, row in zip(matrices, swaps.tolist()):
+        order = list(range(m))
         for j, s in enumerate(row):
-            order[[j, s - 1]] = order[[s - 1, j]]
-        matrices[i, order, np.arange(m)] = 1
+            order[j], order[s - 1] = order[s - 1], order[j]
+        matrix[order, range(m)] = 1
     return matrices.reshape(*pivots.shape[:-1], m, m)
 
 

@@ -193,7 +193,7 @@ def _(
 def _labels(self: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows, labels with those after the first negative one masked, and which classes are labels."""
     rows, places = (self, target) if self.ndim == 2 else (self.reshape(1, -1), target.reshape(1, -1))
-    valid = ~(np.cumsum(places < 0, axis=1) > 0)
+    valid = np.minimum.accumulate(places, 1) >= 0
     is_target = np.zeros(rows.shape, bool)
     at, columns = np.nonzero(valid)
     is_target[at, places[at, columns]] = True
@@ -202,7 +202,7 @@ def _labels(self: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _gaps(rows: np.ndarray, labels: np.ndarray, is_target: np.ndarray) -> np.ndarray:
     """(row, label, class): by how much the class violates the margin to the label."""
-    chosen = np.take_along_axis(rows, np.maximum(labels, 0), 1)
+    chosen = rows[np.arange(len(rows))[:, None], np.maximum(labels, 0)]
     gap = np.maximum(1 - (chosen[:, :, None] - rows[:, None, :]), 0)
     return gap * ((labels >= 0)[:, :, None] & ~is_target[:, None, :])
 

@@ -209,6 +209,8 @@ def bmm(self: np.ndarray, mat2: np.ndarray) -> np.ndarray:
     if self.dtype is not mat2.dtype:
         _same_dtype("bmm", self, mat2)
     _no_bools("bmm", self)
+    if self.shape[2] == 1:  # nothing to add up
+        return np.multiply(self, mat2, order="C")
     return product(self, mat2)
 
 

@@ -133,7 +133,7 @@ def _sources(n: int, before: int, after: int, reflects: bool) -> np.ndarray:
     """For each index of the output along one dimension, the index of the input that it copies."""
     places = np.arange(-before, n + after)
     if not reflects:
-        return places.clip(0, n - 1)
+        return np.minimum(np.maximum(places, 0), n - 1)
     places = np.abs(places)
     return np.where(places >= n, 2 * (n - 1) - places, places)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from .. import _dispatch, _dtype
 from .._dispatch import composite, function, op
+from .._dtype import LOW_FLOATS
 from . import _dims
 from ._namespace import functions as F
 
@@ -32,20 +34,48 @@ def _rows(lengths: np.ndarray | None, offsets: np.ndarray | None) -> tuple[np.nd
         ends = np.cumsum(lengths, -1)
         return ends - lengths, lengths
     assert offsets is not None
-    return offsets[..., :-1], np.diff(offsets, axis=-1)
+    return offsets[..., :-1], offsets[..., 1:] - offsets[..., :-1]
 
 
-def _covers(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> bool:
-    """Whether segments, of which none is empty, make up all of the data."""
-    return bool(len(sizes) and sizes.min() > 0 and starts[0] == 0 and starts[-1] + sizes[-1] == data.shape[0])
+class _Segments:
+    """Segments of all rows of the data as one list: rows one after the other, empty segments left out.
 
+    starts, sizes: of those that are not empty, by position in the data whose leading dimensions are joined; filled: which they are.
+    """
 
-def _each(data: np.ndarray, axis: int, starts: np.ndarray, sizes: np.ndarray) -> Any:
-    """(place in the result, slice of the data) for every segment of every row."""
-    for row in np.ndindex(starts.shape[:-1]):
-        for k in range(starts.shape[-1]):
-            first, n = int(starts[(*row, k)]), int(sizes[(*row, k)])
-            yield (*row, k), (*row, slice(first, first + n)), n
+    def __init__(self, data: np.ndarray, axis: int, lengths: Any, offsets: Any) -> None:
+        starts, sizes = _rows(lengths, offsets)
+        self.shape = (*starts.shape, *data.shape[axis + 1 :])
+        self.flat = (-1, *data.shape[axis + 1 :])
+        if starts.ndim > 1:
+            rows = np.arange(math.prod(starts.shape[:-1])).reshape(*starts.shape[:-1], 1)
+            starts = starts + rows * data.shape[axis]
+        self.starts, self.sizes = starts.reshape(-1), sizes.reshape(-1)
+        self.filled: Any = slice(None)
+        if np.count_nonzero(self.sizes) != self.sizes.size:
+            self.filled = np.flatnonzero(self.sizes)
+            self.starts, self.sizes = self.starts[self.filled], self.sizes[self.filled]
+
+    def joined(self, ufunc: Any, data: np.ndarray) -> np.ndarray:
+        """The elements of each segment that is not empty, joined by a ufunc."""
+        data = data.reshape(self.flat)
+        ends = self.starts + self.sizes
+        if not len(ends):
+            return data[:0]
+        if ends[-1] == len(data) and not np.count_nonzero(ends[:-1] != self.starts[1:]):
+            return ufunc.reduceat(data, self.starts, 0)
+        bounds = np.stack([self.starts, ends], 1).reshape(-1)
+        return ufunc.reduceat(data, bounds[:-1] if ends[-1] == len(data) else bounds, 0)[::2]
+
+    def widened(self, values: np.ndarray) -> np.ndarray:
+        """Numbers of segments beside elements: their shape is continued by ones."""
+        return values.reshape(-1, *[1] * (len(self.flat) - 1))
+
+    def elements(self) -> tuple[np.ndarray, np.ndarray]:
+        """For every element in a segment: its position in the data, and which of the segments that are not empty it is in."""
+        owners = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        before = np.cumsum(self.sizes) - self.sizes
+        return np.arange(len(owners)) + np.repeat(self.starts - before, self.sizes), owners
 
 
 def _check_segments(
@@ -64,7 +94,7 @@ def _check_segments(
         abbr = _dtype.BY_NUM[bounds.dtype.num]._abbr
         raise NotImplementedError(f"\"_segment_reduce_{kind}_cpu_kernel1\" not implemented for '{abbr}'")
     if lengths is not None and not unsafe:
-        if (lengths < 0).any():
+        if np.count_nonzero(lengths < 0):
             raise RuntimeError("lengths contains negative value!")
         if (lengths.sum(-1) != data.shape[axis]).any():
             raise RuntimeError(
@@ -90,26 +120,17 @@ def segment_reduce(
 ) -> np.ndarray:
     axis = _check_segments(data, reduce, lengths, indices, offsets, axis, unsafe)
     kind = _NAMES[reduce]
-    starts, sizes = _rows(lengths, offsets)
+    segments = _Segments(data, axis, lengths, offsets)
     join, nothing = _REDUCERS[kind], _EMPTY[kind] if initial is None else initial
-    if starts.ndim == 1 and data.dtype.kind == "f" and _covers(data, starts, sizes):
-        joined = join.reduceat(data, starts, 0)
-        if initial is not None:
-            join(joined, data.dtype.type(initial), joined)
-        return (
-            joined / sizes.reshape(-1, *[1] * (data.ndim - 1)).astype(data.dtype)
-            if kind == "mean"
-            else joined
-        )
-    out = np.empty((*starts.shape, *data.shape[axis + 1 :]), data.dtype)
-    for place, part, n in _each(data, axis, starts, sizes):
-        if n == 0:
-            out[place] = nothing
-            continue
-        reduced = join.reduce(data[part], 0)
-        if initial is not None:
-            reduced = join(reduced, data.dtype.type(initial))
-        out[place] = reduced / n if kind == "mean" else reduced
+    joined = segments.joined(join, data.astype(np.float32) if data.dtype in LOW_FLOATS else data)
+    if initial is not None:
+        joined = join(joined, joined.dtype.type(initial))
+    if kind == "mean":
+        joined = joined / segments.widened(segments.sizes).astype(joined.dtype)
+    if isinstance(segments.filled, slice):
+        return joined.reshape(segments.shape).astype(data.dtype, copy=False)
+    out = np.full(segments.shape, nothing, data.dtype)
+    out.reshape(segments.flat)[segments.filled] = joined
     return out
 
 
@@ -126,19 +147,27 @@ def _segment_reduce_backward(
     initial: Any,
 ) -> np.ndarray:
     kind = _NAMES[reduce]
-    axis = _dims.one(axis, data.ndim)
-    starts, sizes = _rows(lengths, offsets)
+    segments = _Segments(data, _dims.one(axis, data.ndim), lengths, offsets)
     gradient = np.zeros(data.shape, data.dtype)
-    for place, part, n in _each(data, axis, starts, sizes):
-        if n == 0:
-            continue
-        if kind in ("sum", "mean"):
-            gradient[part] = grad[place] / n if kind == "mean" else grad[place]
-        elif kind == "prod":
-            gradient[part] = _others(data[part]) * grad[place] * (1 if initial is None else initial)
-        else:
-            chosen = (data[part] == output[place]) | np.isnan(data[part])
-            gradient[part] = np.where(chosen, grad[place] / np.maximum(chosen.sum(0), 1), 0)
+    values, flat = data.reshape(segments.flat), gradient.reshape(segments.flat)
+    grads = grad.reshape(segments.flat)[segments.filled]
+    if kind == "prod":
+        for first, n, g in zip(segments.starts, segments.sizes, grads):
+            part = slice(first, first + n)
+            flat[part] = _others(values[part]) * g * (1 if initial is None else initial)
+        return gradient
+    places, owners = segments.elements()
+    if kind == "mean":
+        grads = grads / segments.widened(segments.sizes).astype(data.dtype)
+    elif kind != "sum":
+        inside = values[places]
+        chosen = inside == output.reshape(segments.flat)[segments.filled][owners]
+        chosen |= np.isnan(inside)
+        counts = np.zeros(grads.shape, np.int64)
+        np.add.at(counts, owners, chosen)
+        flat[places] = np.where(chosen, (grads / np.maximum(counts, 1).astype(data.dtype))[owners], 0)
+        return gradient
+    flat[places] = grads[owners]
     return gradient
 
 

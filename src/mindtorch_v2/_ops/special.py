@@ -5,6 +5,7 @@ Kernels are SciPy's, loaded at their first use. Those without a derivative have 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -15,10 +16,15 @@ from .._dtype import BY_NUM, LOW_FLOATS
 from ._namespace import functions as F
 
 
-def _special(name: str, array: np.ndarray) -> np.ndarray:
+@functools.cache
+def _by_scipy(name: str) -> Any:
     from scipy import special
 
-    return getattr(special, name)(array)
+    return getattr(special, name)
+
+
+def _special(name: str, array: np.ndarray) -> np.ndarray:
+    return _by_scipy(name)(array)
 
 
 def _refuse_low(name: str, array: np.ndarray) -> None:
@@ -58,8 +64,9 @@ def _entr(x: np.ndarray) -> np.ndarray:
 
 def _spherical_j0(x: np.ndarray) -> np.ndarray:
     wide = x.astype(np.float64)
-    if np.isfinite(wide).all():
-        return np.divide(np.sin(wide), wide, out=np.ones_like(wide), where=wide != 0)
+    if np.count_nonzero(np.isfinite(wide)) == wide.size:
+        wide = np.where(wide == 0, 1e-20, wide)
+        return np.sin(wide) / wide
     return np.where(np.isinf(wide), 0, np.sinc(wide / math.pi))
 
 
@@ -180,38 +187,33 @@ special_zeta.derivative(
 def _second_kind(sign: int) -> Any:
     """Chebyshev polynomials of the third (-1) and fourth (+1) kind by those of the second."""
 
-    def value(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-        from scipy import special
+    combine = np.add if sign > 0 else np.subtract
 
-        combine = np.add if sign > 0 else np.subtract
-        return combine(special.eval_chebyu(n, x), special.eval_chebyu(n - 1, x))  # 0 for degree -1
+    def value(n: np.ndarray, x: np.ndarray) -> np.ndarray:
+        second = _by_scipy("eval_chebyu")
+        return combine(second(n, x), second(n - 1, x))  # 0 for degree -1
 
     return value
 
 
-def _by_scipy(name: str) -> Any:
-    def value(n: np.ndarray, x: np.ndarray) -> np.ndarray:
-        from scipy import special
-
-        return getattr(special, name)(n, x)
-
-    return value
+def _polynomial_of(name: str) -> Any:
+    return lambda n, x: _by_scipy(name)(n, x)
 
 
 # Name, value of the polynomials, whether they are shifted to [0, 1].
 _POLYNOMIALS = (
-    ("aten::special_chebyshev_polynomial_t", _by_scipy("eval_chebyt"), False),
-    ("aten::special_shifted_chebyshev_polynomial_t", _by_scipy("eval_chebyt"), True),
-    ("aten::special_chebyshev_polynomial_u", _by_scipy("eval_chebyu"), False),
-    ("aten::special_shifted_chebyshev_polynomial_u", _by_scipy("eval_chebyu"), True),
+    ("aten::special_chebyshev_polynomial_t", _polynomial_of("eval_chebyt"), False),
+    ("aten::special_shifted_chebyshev_polynomial_t", _polynomial_of("eval_chebyt"), True),
+    ("aten::special_chebyshev_polynomial_u", _polynomial_of("eval_chebyu"), False),
+    ("aten::special_shifted_chebyshev_polynomial_u", _polynomial_of("eval_chebyu"), True),
     ("aten::special_chebyshev_polynomial_v", _second_kind(-1), False),
     ("aten::special_shifted_chebyshev_polynomial_v", _second_kind(-1), True),
     ("aten::special_chebyshev_polynomial_w", _second_kind(1), False),
     ("aten::special_shifted_chebyshev_polynomial_w", _second_kind(1), True),
-    ("aten::special_hermite_polynomial_h", _by_scipy("eval_hermite"), False),
-    ("aten::special_hermite_polynomial_he", _by_scipy("eval_hermitenorm"), False),
-    ("aten::special_laguerre_polynomial_l", _by_scipy("eval_laguerre"), False),
-    ("aten::special_legendre_polynomial_p", _by_scipy("eval_legendre"), False),
+    ("aten::special_hermite_polynomial_h", _polynomial_of("eval_hermite"), False),
+    ("aten::special_hermite_polynomial_he", _polynomial_of("eval_hermitenorm"), False),
+    ("aten::special_laguerre_polynomial_l", _polynomial_of("eval_laguerre"), False),
+    ("aten::special_legendre_polynomial_p", _polynomial_of("eval_legendre"), False),
 )
 
 
@@ -227,7 +229,7 @@ def _polynomial(aten_name: str, value: Any, shifted: bool) -> None:
             where += where
             where -= 1
         below = degree < 0
-        if not below.any():
+        if not np.count_nonzero(below):
             return value(degree, where).astype(kind)
         return np.where(below, 0, value(np.maximum(degree, 0), where)).astype(kind)
 

@@ -289,13 +289,14 @@ def digamma(self: np.ndarray) -> np.ndarray:
     if self.dtype.kind in "cW":
         raise _dispatch.not_implemented("digamma", self)
     wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
-    values = special.digamma(wide)
-    if (wide > 0).all():
-        return values.astype(self.dtype, copy=False)
-    values = np.where(
-        wide == 0, np.copysign(np.inf, -wide), np.where((wide < 0) & (wide == np.floor(wide)), np.nan, values)
-    )
-    return values.astype(self.dtype)
+    values = np.asarray(special.digamma(wide))
+    poles = wide == np.floor(wide)
+    poles &= wide <= 0
+    if np.count_nonzero(poles):
+        values[poles] = np.nan
+        zeros = wide == 0
+        values[zeros] = np.copysign(np.inf, -wide[zeros])
+    return values.astype(self.dtype, copy=False)
 
 
 digamma.derivative(self=lambda g, self: g * F.polygamma(1, self))
