@@ -193,3 +193,28 @@ static void FN(scatter_planes)(const REAL *g, const npy_int64 *places, REAL *out
         }
     }
 }
+
+/* Patches of an image as columns (kernel, out), or, if `adds`, columns added to the image where they were taken from. */
+static void FN(move_columns)(REAL *columns, REAL *image, npy_intp planes, const Window *w, int adds)
+{
+    npy_intp row = w[2].n, sheet = w[1].n * row, step = w[2].stride;
+    for (npy_intp plane = 0; plane < planes; plane++, image += w[0].n * sheet) {
+        for (npy_intp i = 0; i < w[0].kernel * w[1].kernel * w[2].kernel; i++) {
+            npy_intp c = i % w[2].kernel, b = i / w[2].kernel % w[1].kernel, a = i / w[2].kernel / w[1].kernel;
+            REAL *corner = image + a * w[0].dilation * sheet + b * w[1].dilation * row + c * w[2].dilation;
+            for (npy_intp y = 0; y < w[0].out * w[1].out; y++, columns += w[2].out) {
+                REAL *line = corner + y / w[1].out * w[0].stride * sheet + y % w[1].out * w[1].stride * row;
+                if (adds) {
+                    for (npy_intp x = 0; x < w[2].out; x++) {
+                        line[x * step] += columns[x];
+                    }
+                }
+                else {
+                    for (npy_intp x = 0; x < w[2].out; x++) {
+                        columns[x] = line[x * step];
+                    }
+                }
+            }
+        }
+    }
+}

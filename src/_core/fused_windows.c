@@ -1,4 +1,4 @@
-/* Fused loops over windows of images: max and average pools, adaptive ones, and their gradients.
+/* Fused loops over windows of images: max and average pools, adaptive ones, and their gradients; patches of convolutions.
  *
  * Images have one to three dimensions after their planes; missing ones are dimensions of size 1 before them. */
 
@@ -575,7 +575,57 @@ static PyObject *fused_scatter_planes(PyObject *module, PyObject *const *args, P
     return out;
 }
 
+/* move_columns(columns, images, stride, dilation, adds): patches of images (N, C, *spatial) as columns (N, C, *kernel, *out), or,
+ * if `adds`, the columns added to the images where patches were taken from. */
+static PyObject *fused_move_columns(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 5, "move_columns")) {
+        return NULL;
+    }
+    PyObject *columns = args[0], *images = args[1];
+    int adds = args[4] == Py_True;
+    if (!is_real(columns) || !is_real(images) || TYPE(columns) != TYPE(images) || !is_writeable(adds ? images : columns) ||
+        shares(columns, images)) {
+        Py_RETURN_NONE;
+    }
+    int dims = NDIM(images) - 2;
+    if (dims < 1 || dims > MOST_DIMS || NDIM(columns) != 2 + 2 * dims || DIM(columns, 0) != DIM(images, 0) ||
+        DIM(columns, 1) != DIM(images, 1) || !is_tuple_of(args[2], dims) || !is_tuple_of(args[3], dims)) {
+        Py_RETURN_NONE;
+    }
+    Window w[MOST_DIMS];
+    for (int i = 0; i < MOST_DIMS; i++) {
+        int d = i - (MOST_DIMS - dims);
+        w[i] = single;
+        if (d >= 0) {
+            w[i].n = DIM(images, 2 + d);
+            w[i].kernel = DIM(columns, 2 + d);
+            w[i].out = DIM(columns, 2 + dims + d);
+            w[i].stride = entry_of(args[2], d, 0);
+            w[i].dilation = entry_of(args[3], d, 0);
+        }
+        if (w[i].stride < 1 || w[i].dilation < 1 || w[i].kernel < 1 || w[i].out < 1 || w[i].kernel > LARGEST_SIZE ||
+            w[i].out > LARGEST_SIZE || (w[i].kernel - 1) * w[i].dilation + (w[i].out - 1) * w[i].stride >= w[i].n) {
+            Py_RETURN_NONE;
+        }
+    }
+    npy_intp planes = DIM(images, 0) * DIM(images, 1);
+    void *patches = DATA(columns), *pixels = DATA(images);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(SIZE(columns));
+    if (TYPE(images) == NPY_FLOAT) {
+        move_columns_float(patches, pixels, planes, w, adds);
+    }
+    else {
+        move_columns_double(patches, pixels, planes, w, adds);
+    }
+    NPY_END_THREADS;
+    Py_RETURN_TRUE;
+}
+
 PyMethodDef window_functions[] = {
+    FAST(move_columns),
     FAST(max_pool),
     FAST(adaptive_max_pool),
     FAST(max_pool_at),

@@ -11,7 +11,7 @@ from fused_loops import arrays, assert_same_bits, dtypes, fused_and_twin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindtorch_v2._ops import _core, grid_sample, pooling
+from mindtorch_v2._ops import _core, convolution, grid_sample, pooling
 
 pytestmark = pytest.mark.skipif(
     _core._fused is None, reason="the compiled core is not built, or MINDTORCH_CORE=python"
@@ -141,3 +141,49 @@ def test_grid_sample(data: Any, dtype: Any, kind: tuple, padding: int, align: bo
     g = data.draw(arrays((2, 3, *places[1:-1]), dtype, inside))
     backward = lambda g, x, grid: grid_sample.sample_gradient(g, x, grid, mode, padding, align, (True, True))
     assert_same_bits(*fused_and_twin("grid_sample_backward", backward, g, x, grid))
+
+
+@st.composite
+def patches(draw: Any) -> tuple:
+    """An image and the settings of a convolution that has at least one place to be at."""
+    dims = draw(st.integers(1, 3))
+    kernel, out, stride, dilation = (tuple(draw(st.integers(1, 3)) for _ in range(dims)) for _ in range(4))
+    padding = tuple(draw(st.integers(0, 1)) for _ in range(dims))
+    sizes = zip(kernel, out, stride, dilation, padding)
+    spatial = [
+        max((k - 1) * d + (o - 1) * s + 1 + draw(st.integers(0, 2)) - 2 * p, 1) for k, o, s, d, p in sizes
+    ]
+    shape = (draw(st.integers(0, 2)), draw(st.integers(1, 2)), *spatial)
+    return draw(arrays(shape, draw(dtypes))), kernel, stride, padding, dilation
+
+
+def _places(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple[int, ...]:
+    sizes = zip(x.shape[2:], kernel, stride, padding, dilation)
+    return tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes])
+
+
+@given(patches())
+def test_patches_of_a_convolution(case: tuple) -> None:
+    x, kernel, stride, padding, dilation = case
+    out = _places(*case)
+
+    def columns(x: np.ndarray) -> np.ndarray:
+        return convolution._columns(x, kernel, out, stride, padding, dilation)
+
+    assert_same_bits(*fused_and_twin("move_columns", columns, x))
+
+
+@given(patches())
+def test_transposed_convolution(case: tuple) -> None:
+    x, kernel, stride, padding, dilation = case
+    channels = x.shape[1]
+    weight = np.linspace(-1, 1, channels * 2 * math.prod(kernel), dtype=x.dtype).reshape(channels, 2, *kernel)
+    sizes = zip(x.shape[2:], kernel, stride, padding, dilation)
+    spatial = tuple([(n - 1) * s + d * (k - 1) + 1 - 2 * p for n, k, s, p, d in sizes])
+    if min(spatial) < 1:
+        return
+
+    def gradient(x: np.ndarray) -> np.ndarray:
+        return convolution.input_gradient(x, weight, spatial, stride, padding, dilation, 1)
+
+    assert_same_bits(*fused_and_twin("move_columns", gradient, x))

@@ -59,6 +59,8 @@ def _columns(
     x = _padded(x, padding)
     n, c = x.shape[:2]
     made = np.empty((n, c, *kernel, *out), x.dtype)
+    if _core.move_columns(made, x, tuple(stride), tuple(dilation), False) is not None:
+        return made
     for place, window in _windows(kernel, out, stride, dilation):
         made[(slice(None), slice(None), *place)] = x[(slice(None), slice(None), *window)]
     return made
@@ -242,8 +244,9 @@ def input_gradient(
         return columns.reshape(n, channels, *spatial)
     columns = columns.reshape(n, channels, *kernel, *out)
     padded = np.zeros((n, channels, *[s + 2 * p for s, p in zip(spatial, padding)]), g.dtype)
-    for place, window in _windows(kernel, out, stride, dilation):
-        padded[(slice(None), slice(None), *window)] += columns[(slice(None), slice(None), *place)]
+    if _core.move_columns(columns, padded, tuple(stride), tuple(dilation), True) is None:
+        for place, window in _windows(kernel, out, stride, dilation):
+            padded[(slice(None), slice(None), *window)] += columns[(slice(None), slice(None), *place)]
     if not any(padding):
         return padded
     return np.ascontiguousarray(
