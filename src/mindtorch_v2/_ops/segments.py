@@ -47,7 +47,8 @@ class _Segments:
         starts, sizes = _rows(lengths, offsets)
         self.shape = (*starts.shape, *data.shape[axis + 1 :])
         self.flat = (-1, *data.shape[axis + 1 :])
-        if starts.ndim > 1:
+        self.one_row = starts.ndim == 1
+        if not self.one_row:
             rows = np.arange(math.prod(starts.shape[:-1])).reshape(*starts.shape[:-1], 1)
             starts = starts + rows * data.shape[axis]
         self.starts, self.sizes = starts.reshape(-1), sizes.reshape(-1)
@@ -59,13 +60,13 @@ class _Segments:
     def joined(self, ufunc: Any, data: np.ndarray) -> np.ndarray:
         """The elements of each segment that is not empty, joined by a ufunc."""
         data = data.reshape(self.flat)
-        ends = self.starts + self.sizes
-        if not len(ends):
+        if not len(self.starts):
             return data[:0]
-        if ends[-1] == len(data) and not np.count_nonzero(ends[:-1] != self.starts[1:]):
+        last = self.starts[-1] + self.sizes[-1]
+        if self.one_row and last == len(data):  # the segments of a row are adjacent
             return ufunc.reduceat(data, self.starts, 0)
-        bounds = np.stack([self.starts, ends], 1).reshape(-1)
-        return ufunc.reduceat(data, bounds[:-1] if ends[-1] == len(data) else bounds, 0)[::2]
+        bounds = np.stack([self.starts, self.starts + self.sizes], 1).reshape(-1)
+        return ufunc.reduceat(data, bounds[:-1] if last == len(data) else bounds, 0)[::2]
 
     def widened(self, values: np.ndarray) -> np.ndarray:
         """Numbers of segments beside elements: their shape is continued by ones."""
