@@ -379,6 +379,18 @@ def record(name: str, result: Any, inputs: tuple, rule: Any) -> Any:
     return result
 
 
+def conj(value: Any) -> Any:
+    """The conjugate of a number or of a complex tensor, dense or sparse; anything real as it is."""
+    if not isinstance(value, Tensor):
+        return value.conjugate()
+    if not value.dtype.is_complex:
+        return value
+    if not value.is_sparse:
+        return value.conj()
+    result = make(value._places, np.conj(value._elements), value._extent, value._coalesced)
+    return record("ConjBackward0", result, (value,), lambda g: (conj(g),))
+
+
 class _SparseNode(Node):
     rule: Any = None
 
@@ -595,7 +607,7 @@ def _add(self: Any, other: Any, alpha: Any = 1) -> Any:
         array = self._array.astype(kind, copy=True)
         add_to(array, other, alpha)
         result = _wrap(array)
-    return record("AddBackward0", result, (self, other), lambda g: (g, g if alpha == 1 else g * alpha))
+    return record("AddBackward0", result, (self, other), lambda g: (g, g if alpha == 1 else g * conj(alpha)))
 
 
 def _same_size(self: Any, other: Any) -> None:
@@ -647,7 +659,7 @@ def _mul(self: Any, other: Any) -> Any:
             "MulBackward0",
             result,
             inputs,
-            lambda g: (g * other, *(() if len(inputs) == 1 else ((g * self).sum(),))),
+            lambda g: (g * conj(other), *(() if len(inputs) == 1 else ((g * conj(self)).sum(),))),
         )
     if other.is_sparse:
         left, right = (
@@ -669,7 +681,10 @@ def _mul(self: Any, other: Any) -> Any:
         "MulBackward0",
         result,
         (first, second),
-        lambda g: (g * second, (g * first).to_dense() if not second.is_sparse else g * first),
+        lambda g: (
+            g * conj(second),
+            (g * conj(first)).to_dense() if not second.is_sparse else g * conj(first),
+        ),
     )
 
 
@@ -687,7 +702,7 @@ def _div(self: Any, other: Any) -> Any:
         )
     with _quiet():
         elements = (_wrap(self._elements) / other)._array
-    return record("DivBackward0", _scaled(self, elements), (self,), lambda g: (g / other,))
+    return record("DivBackward0", _scaled(self, elements), (self,), lambda g: (g / conj(other),))
 
 
 def _in_place(function: Any) -> Any:

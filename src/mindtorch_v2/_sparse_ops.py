@@ -32,6 +32,7 @@ from ._sparse import (
     _zero_,
     _zeros_like,
     coalesced,
+    conj,
     make,
     record,
     sparse_mask,
@@ -83,7 +84,7 @@ def _product(a: Any, b: Any) -> np.ndarray:
 
 def _grad_of_sparse(g: Any, a: Any, b: Any) -> Any:
     rows, columns = _wrap(a._places[0]), _wrap(a._places[1])
-    return _like(a, (g.index_select(0, rows) * b.index_select(0, columns)).sum(1))
+    return _like(a, (g.index_select(0, rows) * conj(b).index_select(0, columns)).sum(1))
 
 
 def _with_product_node(product: Any, mat: Any, a: Any, b: Any, beta: Any, alpha: Any, name: str) -> Any:
@@ -92,12 +93,12 @@ def _with_product_node(product: Any, mat: Any, a: Any, b: Any, beta: Any, alpha:
     right = b if a._rg else None  # only the gradient of `a` needs `b`
 
     def rule(g: Any) -> tuple:
-        scaled = g if alpha == 1 else g * alpha
+        scaled = g if alpha == 1 else g * conj(alpha)
         ga = _grad_of_sparse(scaled, a, right) if needs[0] else None
-        gb = _functions["mm"](a.t(), scaled) if needs[1] else None
+        gb = _functions["mm"](conj(a).t(), scaled) if needs[1] else None
         if mat is None:
             return ga, gb
-        return (g if beta == 1 else g * beta) if adds else None, ga, gb
+        return (g if beta == 1 else g * conj(beta)) if adds else None, ga, gb
 
     return record(name, product, (a, b) if mat is None else (mat, a, b), rule)
 
@@ -152,7 +153,7 @@ def _sparse_sparse(a: Any, b: Any) -> Any:
     result = coalesced(result)
     return record(
         "SparseSparseMatmulBackward0", result, (a, b),
-        lambda g: (sparse_mask(mm(g, b.t()), a) if a._rg else None, sparse_mask(mm(a.t(), g), b) if b._rg else None),
+        lambda g: (sparse_mask(mm(g, conj(b).t()), a) if a._rg else None, sparse_mask(mm(conj(a).t(), g), b) if b._rg else None),
     )  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def mv(a: Any, vec: Any) -> Any:
 
     def rule(g: Any) -> tuple:
         ga = _grad_of_sparse(g.unsqueeze(1), a, vec.unsqueeze(1)) if a._rg else None
-        return ga, _functions["mv"](a.t(), g) if vec._rg else None
+        return ga, _functions["mv"](conj(a).t(), g) if vec._rg else None
 
     return record("MvBackward0", product, (a, vec), rule)
 

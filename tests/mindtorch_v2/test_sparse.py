@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,3 +142,48 @@ def test_products_that_give_sparse_results_hold_what_the_dense_product_holds() -
     assert torch.equal(torch.smm(sparse, dense).to_dense(), product)
     assert torch.equal(torch.hspmm(sparse, dense).to_dense(), product)
     assert torch.equal(torch.sspaddmm(sparse, sparse, dense).to_dense(), sparse.to_dense() + product)
+
+
+@pytest.mark.parametrize("layout", ["sparse_coo", "sparse_csr"])
+@pytest.mark.parametrize(
+    ("expression", "sparse"),
+    [
+        (lambda a, b: a @ b, (0,)),
+        (lambda a, b: torch.mm(b.T, a.to(b.dtype).transpose(0, 1)), (0,)),
+        (lambda a, b: a @ b[:, 0], (0,)),
+        (lambda a, b: torch.sparse.mm(a, b), (0, 1)),
+        (lambda a, b: torch.addmm(b[:3] * 0 + 1, a, b, alpha=1 + 1j, beta=2j), (0,)),
+        (lambda a, b: a * (1 + 2j), (0,)),
+        (lambda a, b: a * a, (0,)),
+        (lambda a, b: a * (b.sum() * 1j), (0,)),
+        (lambda a, b: a * b.transpose(0, 1).repeat(2, 1)[:3], (0,)),
+        (lambda a, b: torch.add(a, a * 2, alpha=3j), (0,)),
+    ],
+)
+def test_gradients_of_complex_sparse_tensors_are_those_of_dense_ones(
+    expression: Any, sparse: tuple[int, ...], layout: str
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    parts = [torch.randn(shape, generator=generator, dtype=torch.complex128) for shape in ((3, 4), (4, 2))]
+    kind = getattr(torch, layout)
+
+    def gradients(leaves: list[Any]) -> list[Any]:
+        leaves = [leaf.requires_grad_() for leaf in leaves]
+        result = expression(*leaves)
+        dense = result if result.layout is torch.strided else result.to_dense()
+        weights = torch.arange(1.0, dense.numel() + 1).reshape(dense.shape) * (1 - 2j)
+        grads = torch.autograd.grad((dense * weights).sum().real, leaves, allow_unused=True)
+        return [None if g is None else g if g.layout is torch.strided else g.to_dense() for g in grads]
+
+    expected = gradients([part.clone() for part in parts])
+    given = gradients([p.to_sparse(layout=kind) if i in sparse else p.clone() for i, p in enumerate(parts)])
+    for ours, wanted in zip(given, expected):
+        assert (ours is None) == (wanted is None)
+        if wanted is not None:
+            torch.testing.assert_close(ours, wanted)
+
+
+def test_gradient_of_a_sparse_tensor_divided_by_a_complex_number_is_conjugated() -> None:
+    x = torch.eye(2, dtype=torch.complex128).to_sparse().requires_grad_()
+    (gradient,) = torch.autograd.grad((x / (1 + 2j)).to_dense().sum().real, x)
+    torch.testing.assert_close(gradient.to_dense()[0, 0], torch.tensor(1 / (1 - 2j), dtype=torch.complex128))
