@@ -43,12 +43,12 @@ _TITLES = {
 _UNITS = {key: "us" for key in _TITLES if key.endswith("_us")} | {"share": "share", "count": "count"}
 _WORDS = {
     "host": "ops and other host code",
-    "launch": "from a launch call to the start of what it launched",
+    "launch": "from a launch call to the start of its work",
     "kernel": "kernels",
     "copy": "copies and memsets",
     "communication": "collectives",
-    "sync": "returning from a wait for the device, or for another stream",
-    "gap": "between two kernels, the second one already launched",
+    "sync": "after a wait for the device or a stream",
+    "gap": "between two kernels that are both launched",
 }
 
 

@@ -136,7 +136,8 @@ def _print_device(
     def table(title: str, rows: Sequence[Mapping[str, object]], keys: Sequence[str]) -> None:
         if rows:
             print(f"\n### {title}\n" if options.format == "md" else f"\n{title}")
-            _common.print_rows(rows, options.format, keys=keys, units=_UNITS, titles=_TITLES)
+            names = ("source",) if "source" in keys else None  # a kernel, or the name of an event
+            _common.print_rows(rows, options.format, keys=keys, units=_UNITS, titles=_TITLES, names=names)
 
     head = f"Device {times.device}{_model(trace, times.device)}: {times.busy_share:.1%} busy"
     print(f"## {head}\n" if options.format == "md" else head)
