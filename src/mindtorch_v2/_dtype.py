@@ -249,6 +249,11 @@ def set_default_dtype(d: dtype, /) -> None:
 PYTHON_TYPES: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 
+def of_python_type(value: Any) -> Any:
+    """The dtype of one of Python's number types; anything else as it is."""
+    return PYTHON_TYPES.get(value, value) if isinstance(value, type) else value
+
+
 def named(value: Any, function: str) -> dtype:
     """The dtype meant by a dtype or one of Python's number types; torch's TypeError for anything else."""
     if isinstance(value, dtype):
@@ -370,7 +375,7 @@ class finfo:
     """Limits of a floating type."""
 
     def __init__(self, type: dtype | None = None) -> None:
-        d = Default.dtype if type is None else type
+        d = Default.dtype if type is None else of_python_type(type)
         if not isinstance(d, dtype):
             raise TypeError(
                 f"finfo(): argument 'type' (position 1) must be torch.dtype, not {d.__class__.__name__}"
@@ -404,6 +409,7 @@ class iinfo:
     """Limits of an integer type."""
 
     def __init__(self, type: dtype) -> None:
+        type = of_python_type(type)
         if not isinstance(type, dtype):
             raise TypeError(
                 f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}"

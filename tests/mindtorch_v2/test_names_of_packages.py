@@ -444,11 +444,15 @@ def test_quantization_is_refused_with_a_sentence() -> None:
         torch.ao.quantization.quantize_dynamic(torch.nn.Linear(1, 1), {torch.nn.Linear})
 
 
-def test_python_types_are_dtypes_of_modules_too() -> None:
+def test_python_types_are_dtypes_of_modules_and_limits_too() -> None:
     assert torch.nn.Linear(1, 1).to(float).weight.dtype == torch.float64
     assert torch.nn.Linear(1, 1).to("cpu", dtype=float).weight.dtype == torch.float64
     with pytest.raises(TypeError, match="only accepts floating point"):
         torch.nn.Linear(1, 1).to(int)
+    assert torch.finfo(float) == torch.finfo(torch.float64)
+    assert torch.iinfo(int) == torch.iinfo(torch.int64)
+    with pytest.raises(TypeError, match=r"must be torch\.dtype, not str"):
+        torch.finfo("float")
 
 
 def test_the_line_search_of_lbfgs_has_the_signature_of_torch() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from ..._dtype import PYTHON_TYPES
+from ..._dtype import of_python_type
 
 _FORMS = (
     "torch.device device = None, torch.dtype dtype = None, ",
@@ -16,15 +16,10 @@ _FORMS = (
 _REST = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None"
 
 
-def _as_dtype(value: Any) -> Any:
-    """Python's number types as dtypes: `to(float)` is `to(torch.float64)`."""
-    return PYTHON_TYPES.get(value, value) if isinstance(value, type) else value
-
-
 def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """Parse `to(device, dtype)`, `to(dtype)` and `to(tensor)` with their options."""
-    args = tuple(map(_as_dtype, args))
-    options = {name: _as_dtype(value) for name, value in kwargs.items()}
+    args = tuple(map(of_python_type, args))  # `to(float)` is `to(torch.float64)`
+    options = {name: of_python_type(value) for name, value in kwargs.items()}
     memory_format = options.pop("memory_format", None)
     first = args[0] if args else None
     names: tuple[str, ...]
