@@ -23,7 +23,7 @@ from ._children import (
     tensor_of,
     zero_,
 )
-from ._layout import empty_as
+from ._layout import empty_as, strided
 from ._namespace import functions as F
 from ._scalars import fitting
 
@@ -280,14 +280,11 @@ def _empty_strided(size: Any, stride: Any, dtype: Any, layout: Any, device: Any,
     contiguous = np.empty(size, _np(dtype))
     if contiguous.strides == tuple([step * contiguous.itemsize for step in stride]):
         return contiguous
-    order = sorted(range(len(size)), key=lambda d: (-stride[d], d))
-    dense = np.empty([size[d] for d in order], contiguous.dtype)
-    made = dense.transpose(sorted(range(len(size)), key=order.__getitem__)) if size else dense
-    item = made.itemsize
-    if made.size and any(n > 1 and s != w * item for n, s, w in zip(made.shape, made.strides, stride)):
-        reach = 1 + sum((n - 1) * s for n, s in zip(size, stride))
-        return np.ndarray(size, made.dtype, np.empty(reach, made.dtype), 0, tuple(s * item for s in stride))
-    return made
+    if not contiguous.size:
+        return contiguous
+    reach = 1 + sum([(n - 1) * step for n, step in zip(size, stride)])
+    memory = np.empty(reach, contiguous.dtype)
+    return strided(memory, size, [step * memory.itemsize for step in stride])
 
 
 @function(expose="function")

@@ -657,9 +657,11 @@ def linalg_ldl_factor_ex(self: np.ndarray, hermitian: bool, check_errors: bool) 
     factor = lapack.get_lapack_funcs("hetrf" if hermitian and self.dtype.kind in "cW" else "sytrf", (flat,))
     factors, info = np.empty(flat.shape, self.dtype), np.zeros(len(flat), np.int32)
     pivots = np.empty(flat.shape[:2], np.int32)
+    rows = np.arange(self.shape[-1])
+    above = rows[:, None] < rows
     for i, matrix in enumerate(flat) if self.size else ():
-        lower, pivots[i], info[i] = factor(matrix, lower=1)
-        factors[i] = np.tril(lower)
+        factors[i], pivots[i], info[i] = factor(matrix, lower=1)
+        factors[i][above] = 0
     shape = self.shape[:-2]
     return columns(factors.reshape(self.shape)), pivots.reshape(self.shape[:-1]), info.reshape(shape)
 

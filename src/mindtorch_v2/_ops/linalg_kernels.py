@@ -51,7 +51,7 @@ def check_matrix(a: Any, name: str, square: bool = True, integers: bool = False)
 
 def columns(array: np.ndarray) -> np.ndarray:
     """Matrices stored column by column, as LAPACK leaves them."""
-    return np.swapaxes(np.ascontiguousarray(np.swapaxes(array, -1, -2)), -1, -2)
+    return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def mh(x: Any) -> Any:
