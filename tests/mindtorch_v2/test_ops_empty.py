@@ -102,3 +102,11 @@ def test_rank_and_condition_of_matrices_without_elements_are_0(shape: tuple[int,
 def test_reflections_of_no_columns_are_an_identity() -> None:
     product = torch.linalg.householder_product(torch.ones(3, 2), torch.zeros(0))
     assert product.tolist() == [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "max", "min", "prod"])
+def test_segments_of_elements_without_numbers_have_none_either(reduce: str) -> None:
+    data = torch.ones(3, 0, requires_grad=True)
+    result = torch.segment_reduce(data, reduce, lengths=torch.tensor([1, 0, 2]))
+    assert result.shape == (3, 0)
+    assert torch.autograd.grad(result.sum(), data)[0].shape == (3, 0)

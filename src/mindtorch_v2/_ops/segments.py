@@ -46,7 +46,8 @@ class _Segments:
     def __init__(self, data: np.ndarray, axis: int, lengths: Any, offsets: Any) -> None:
         starts, sizes = _rows(lengths, offsets)
         self.shape = (*starts.shape, *data.shape[axis + 1 :])
-        self.flat = (-1, *data.shape[axis + 1 :])
+        self.elements_shape = (math.prod(data.shape[: axis + 1]), *data.shape[axis + 1 :])
+        self.segments_shape = (starts.size, *data.shape[axis + 1 :])
         self.one_row = starts.ndim == 1
         if not self.one_row:
             rows = np.arange(math.prod(starts.shape[:-1])).reshape(*starts.shape[:-1], 1)
@@ -59,7 +60,7 @@ class _Segments:
 
     def joined(self, ufunc: Any, data: np.ndarray) -> np.ndarray:
         """The elements of each segment that is not empty, joined by a ufunc."""
-        data = data.reshape(self.flat)
+        data = data.reshape(self.elements_shape)
         if not len(self.starts):
             return data[:0]
         last = self.starts[-1] + self.sizes[-1]
@@ -70,7 +71,7 @@ class _Segments:
 
     def widened(self, values: np.ndarray) -> np.ndarray:
         """Numbers of segments beside elements: their shape is continued by ones."""
-        return values.reshape(-1, *[1] * (len(self.flat) - 1))
+        return values.reshape(-1, *[1] * (len(self.segments_shape) - 1))
 
     def elements(self) -> tuple[np.ndarray, np.ndarray]:
         """For every element in a segment: its position in the data, and which of the segments that are not empty it is in."""
@@ -131,7 +132,7 @@ def segment_reduce(
     if isinstance(segments.filled, slice):
         return joined.reshape(segments.shape).astype(data.dtype, copy=False)
     out = np.full(segments.shape, nothing, data.dtype)
-    out.reshape(segments.flat)[segments.filled] = joined
+    out.reshape(segments.segments_shape)[segments.filled] = joined
     return out
 
 
@@ -150,8 +151,8 @@ def _segment_reduce_backward(
     kind = _NAMES[reduce]
     segments = _Segments(data, _dims.one(axis, data.ndim), lengths, offsets)
     gradient = np.zeros(data.shape, data.dtype)
-    values, flat = data.reshape(segments.flat), gradient.reshape(segments.flat)
-    grads = grad.reshape(segments.flat)[segments.filled]
+    values, flat = data.reshape(segments.elements_shape), gradient.reshape(segments.elements_shape)
+    grads = grad.reshape(segments.segments_shape)[segments.filled]
     if kind == "prod":
         for first, n, g in zip(segments.starts, segments.sizes, grads):
             part = slice(first, first + n)
@@ -162,7 +163,7 @@ def _segment_reduce_backward(
         grads = grads / segments.widened(segments.sizes).astype(data.dtype)
     elif kind != "sum":
         inside = values[places]
-        chosen = inside == output.reshape(segments.flat)[segments.filled][owners]
+        chosen = inside == output.reshape(segments.segments_shape)[segments.filled][owners]
         chosen |= np.isnan(inside)
         counts = np.zeros(grads.shape, np.int64)
         np.add.at(counts, owners, chosen)
