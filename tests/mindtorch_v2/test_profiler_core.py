@@ -1004,11 +1004,22 @@ def test_the_first_call_of_a_thread_may_come_after_the_recording_was_released(ea
 def overdue_turn() -> Iterator[Any]:
     """The core of this recording, while a thread that takes rows has waited too long for its turn."""
     recording_core = _recording_hooks.active_recording().core
-    with_turn = threading.Thread(target=recording_core.set_turn, args=(0,))
-    with_turn.start()
-    with_turn.join()
-    yield recording_core
-    recording_core.set_turn(None)
+    is_overdue, ends = threading.Event(), threading.Event()
+
+    def wait_for_turn() -> None:
+        recording_core.set_turn(0)
+        is_overdue.set()
+        ends.wait()  # else another thread might get its identity
+
+    waiting = threading.Thread(target=wait_for_turn)
+    waiting.start()
+    is_overdue.wait()
+    try:
+        yield recording_core
+    finally:
+        ends.set()
+        waiting.join()
+        recording_core.set_turn(None)
 
 
 def run_op() -> None:

@@ -154,12 +154,14 @@ def _subtree_sums(values: Array, parent: IntArray, levels: IntArray, *, children
     total = values.copy()
     below = np.zeros(len(values))
     for level in range(len(levels) - 2, 0, -1):
-        rows = slice(levels[level], levels[level + 1])
+        rows, above = slice(levels[level], levels[level + 1]), slice(levels[level - 1], levels[level])
         added = np.bincount(
-            parent[rows], weights=values[rows] if children_only else total[rows], minlength=len(values)
+            parent[rows] - levels[level - 1],  # all of them are in the level above
+            weights=values[rows] if children_only else total[rows],
+            minlength=int(levels[level] - levels[level - 1]),
         )
-        total += added
-        below += added
+        total[above] += added
+        below[above] += added
     return below if children_only else total
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,3 +75,20 @@ def test_kernels_are_leaves_below_the_ops_that_launched_them(tmp_path: Path, eco
         if "flash_fwd" in tree.names[tree.name[k]]
     }
     assert names == {"aten::_flash_attention_forward"}
+
+
+def test_summing_a_deep_tree_looks_at_each_node_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 1000
+    looked_at = 0
+    bincount = np.bincount
+
+    def counted(*arguments: Any, minlength: int, **named: Any) -> Any:
+        nonlocal looked_at
+        looked_at += minlength
+        return bincount(*arguments, minlength=minlength, **named)
+
+    monkeypatch.setattr(flame.np, "bincount", counted)
+    parent = np.arange(-1, count - 1)
+    sums = flame._subtree_sums(np.ones(count), parent, np.arange(count + 1))
+    assert sums.tolist() == list(range(count, 0, -1))
+    assert looked_at <= count  # a million before
