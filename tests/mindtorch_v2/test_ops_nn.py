@@ -25,3 +25,20 @@ def test_activations_refuse_bools_recorded_or_not(function: Any, recording: bool
     context = torch.profiler.profile() if recording else torch.no_grad()
     with context, pytest.raises(RuntimeError, match="not supported"):
         function(torch.ones(3, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}, {"bias": False}])
+def test_an_lstm_in_float32_can_be_differentiated_twice(options: dict) -> None:
+    results = []
+    for dtype in (torch.float32, torch.float64):  # in float64 every step is made of ops
+        torch.manual_seed(0)
+        layer = torch.nn.LSTM(4, 3, **options).to(dtype)
+        x = torch.linspace(-1, 1, 40).reshape(5, 2, 4).to(dtype).requires_grad_()
+        y, (hidden, cell) = layer(x)
+        tensors = [x, *layer.parameters()]
+        value = y.square().sum() + hidden.sum() + cell.pow(3).sum()
+        first = torch.autograd.grad(value, tensors, create_graph=True)
+        second = torch.autograd.grad(sum(g.square().sum() for g in first), tensors)
+        results.append([g.detach().double() for g in (*first, *second)])
+    for ours, expected in zip(*results):
+        torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-4)

@@ -1,7 +1,8 @@
 """Recording changes no result: every row and every op gives the same with a profiler and without.
 
-Compared are values to the last bit, shapes, strides, dtypes, views, nodes of the graph, gradients, random
-numbers and errors. There is no list of exceptions.
+Compared are values to the last bit, shapes, strides, offsets, dtypes, versions, views, nodes of the graph,
+gradients, random numbers, warnings and errors, also of arguments that an op refuses. There is no list of
+exceptions.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ def calls() -> dict[str, Callable[[], str]]:
             )
             run = partial(describe, op, make)
             rows[f"op: {op.full_name} {op.uid}"] = partial(profiled_rows._text, run)
+        for number, refused in enumerate(registry_calls.refused_arguments(op, 3)):
+            run = partial(registry_calls.described_refusal, op, refused)
+            rows[f"refused: {op.full_name} {op.uid} {number}"] = partial(profiled_rows._text, run)
     for code in registry_calls.ROWS:
         rows[f"op: {code}"] = partial(profiled_rows._text, registry_calls.described_row, code)
     return rows
@@ -62,7 +66,14 @@ def outcome() -> tuple[dict[str, tuple[str, str]], set[tuple[str, str]]]:
             record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, with_modules=True
         ) as prof:
             profiled = [calls()[name]() for name in some]
-        differing.update({n: (a, b) for n, a, b in zip(some, plain, profiled, strict=True) if a != b})
+        differing.update(
+            {
+                name: (first_time, with_profiler)
+                for name, first_time, with_profiler in zip(some, plain, profiled, strict=True)
+                # a warning that is shown once per process is not shown the second time
+                if first_time != with_profiler and calls()[name]() != with_profiler
+            }
+        )
         trace = prof.as_recorded().trace
         ops |= {(trace.names[i], trace.overloads[i]) for i in np.unique(trace.name).tolist()}
     return differing, ops

@@ -14,7 +14,8 @@ def zeros_of(g: Any) -> Any:
 
 
 def through(g: Any, expression: Any, *inputs: Any) -> tuple:
-    """The gradients of `expression(*inputs)`, weighted by `g`, with respect to each input."""
+    """The gradients of `expression(*inputs)`, weighted by `g`, with respect to each input. An expression of several results gives a
+    tuple, and `g` is one of weights, which may be None."""
     from ..autograd import grad
 
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
@@ -22,8 +23,11 @@ def through(g: Any, expression: Any, *inputs: Any) -> tuple:
     try:
         own = [x if enabled and x._rg else x.detach().requires_grad_() for x in inputs]
         output = expression(*own)
-        if not output._rg:
+        pairs = zip(output, g) if isinstance(output, tuple) else [(output, g)]
+        weighted = [(y, weight) for y, weight in pairs if weight is not None and y._rg]
+        if not weighted:
             return (None,) * len(own)
-        return grad(output, own, g, create_graph=enabled, allow_unused=True)
+        outputs, weights = zip(*weighted)
+        return grad(outputs, own, weights, create_graph=enabled, allow_unused=True)
     finally:
         state.enabled = enabled

@@ -16,7 +16,7 @@ from . import _core
 from ._children import UNKNOWN, Child, child, tensor
 from ._half_precision import in_float32
 from ._namespace import functions as F
-from .pointwise import conj
+from .pointwise import conj, mul_scalar
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -189,7 +189,7 @@ def _check_expands(self: np.ndarray, shape: tuple) -> None:
 
 
 def _times(g: Any, factor: Any) -> Any:
-    return g if factor == 1 else g * conj(factor)
+    return g if factor == 1 else mul_scalar(g, conj(factor))
 
 
 @addmm.backward("self", "mat1", "mat2", values_for={"mat2": "mat1", "mat1": "mat2"})

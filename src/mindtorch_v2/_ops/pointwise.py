@@ -514,7 +514,7 @@ def hypot(self: Any, other: Any, out: Any = None) -> Any:
     return np.hypot(self, other, out)
 
 
-hypot.derivative(self=lambda g, self, out: g * (self / out), other=lambda g, other, out: g * (other / out))
+hypot.derivative(self=lambda g, self, out: g * self / out, other=lambda g, other, out: g * other / out)
 
 
 @op(
@@ -528,7 +528,7 @@ def copysign(self: Any, other: Any, out: Any = None) -> Any:
 
 
 copysign.derivative(
-    self=lambda g, self, out: F.where(self == 0, F.zeros((), dtype=g.dtype), g * (out / self)),
+    self=lambda g, self, out: g * F.masked_fill_(out / self, self == 0, 0),
     other=lambda g, other_shape: F.zeros(other_shape, dtype=g.dtype),
 )
 
@@ -578,8 +578,8 @@ def logaddexp(self: Any, other: Any) -> Any:
 
 
 logaddexp.derivative(
-    self=lambda g, self, out: g * conj(F.exp(self - out)),
-    other=lambda g, other, out: g * conj(F.exp(other - out)),
+    self=lambda g, self, other: g / conj(add_scalar(F.exp(other - self), 1)),
+    other=lambda g, self, other: g / conj(add_scalar(F.exp(self - other), 1)),
 )
 
 
@@ -590,7 +590,8 @@ def logaddexp2(self: Any, other: Any) -> Any:
 
 
 logaddexp2.derivative(
-    self=lambda g, self, out: g * F.exp2(self - out), other=lambda g, other, out: g * F.exp2(other - out)
+    self=lambda g, self, other: g / add_scalar(F.pow(2, other - self), 1),
+    other=lambda g, self, other: g / add_scalar(F.pow(2, self - other), 1),
 )
 
 

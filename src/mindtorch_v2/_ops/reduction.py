@@ -562,8 +562,6 @@ def _full_extreme(aten_name: str, ufunc: Any) -> Any:
 def share_evenly(g: Any, self: Any, out: Any) -> Any:
     """The gradient of a full max or min, shared evenly by all elements equal to it."""
     mask = F.isnan(self) if F.isnan(out).item() else self == out
-    if _dispatch.grad_state.enabled:
-        return (g / mask.sum()) * mask
     return g.new_zeros(self.shape).masked_fill_(mask, g / mask.sum())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from .._dtype import float32
 from .._meta import is_meta
 from . import _core
 from ._children import Child, child, clone, contiguous, dtype_number, empty, tensor, zeros, zeros_like
+from ._double_backward import through
 from ._namespace import functions as F
 from .creation import _zeros
 
@@ -286,6 +288,28 @@ def _(
     return [*[empty(shape, dtype, allocates=False) for shape in outputs], bias, workspace]
 
 
+def _lstm_layer_by_ops(
+    reverse: bool,
+    has_biases: bool,
+    x: Any,
+    w_ih: Any,
+    w_hh: Any,
+    b_ih: Any,
+    b_hh: Any,
+    hidden: Any,
+    cell: Any,
+) -> tuple:
+    """The results of a layer, by ops that can be differentiated."""
+    gates = F.linear(x, w_ih, b_ih + b_hh if has_biases else None).unbind(0)
+    outputs = []
+    for sums in reversed(gates) if reverse else gates:
+        i, f, n, o = F.unsafe_chunk(sums + F.linear(hidden, w_hh), 4, 1)
+        cell = F.sigmoid(f) * cell + F.sigmoid(i) * F.tanh(n)
+        hidden = F.sigmoid(o) * F.tanh(cell)
+        outputs.append(hidden)
+    return F.stack(outputs[::-1] if reverse else outputs), hidden, cell
+
+
 @lstm_layer.backward("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_")
 def _(
     grads: Any,
@@ -311,6 +335,9 @@ def _(
     train: bool,
     needs: Any,
 ) -> Any:
+    if _dispatch.grad_state.enabled:
+        layer = partial(_lstm_layer_by_ops, reverse, has_biases)
+        return through(grads, layer, input, weight0, weight1, weight2, weight3, hx_, cx_)
     gradients = F.mkldnn_rnn_layer_backward(
         input,
         weight0,

@@ -15,7 +15,7 @@ from ._children import child
 from ._exp import sigmoid as sigmoid_float32
 from ._layout import laid_out
 from ._namespace import functions as F
-from .pointwise import add_scalar, conj, mul_scalar
+from .pointwise import add_scalar, conj, mul_scalar, one_minus, sub_scalar
 
 
 def declare(
@@ -189,11 +189,11 @@ _dispatch.OPS["abs_"].children(lambda self: [child("aten::abs.out", self, self)]
 
 
 declare("aten::exp", "aten::exp_", np.exp, lambda g, out: g * conj(out))
-declare("aten::exp2", "aten::exp2_", np.exp2, lambda g, out: g * conj(out) * math.log(2))
-declare("aten::expm1", "aten::expm1_", np.expm1, lambda g, out: g * (conj(out) + 1))
+declare("aten::exp2", "aten::exp2_", np.exp2, lambda g, out: mul_scalar(g * conj(out), math.log(2)))
+declare("aten::expm1", "aten::expm1_", np.expm1, lambda g, out: g * add_scalar(conj(out), 1))
 declare("aten::log", "aten::log_", np.log, lambda g, self: g / conj(self))
-declare("aten::log2", "aten::log2_", np.log2, lambda g, self: g / (conj(self) * math.log(2)))
-declare("aten::log10", "aten::log10_", np.log10, lambda g, self: g / (conj(self) * math.log(10)))
+declare("aten::log2", "aten::log2_", np.log2, lambda g, self: g / mul_scalar(conj(self), math.log(2)))
+declare("aten::log10", "aten::log10_", np.log10, lambda g, self: g / mul_scalar(conj(self), math.log(10)))
 declare("aten::log1p", "aten::log1p_", np.log1p, lambda g, self: g / conj(add_scalar(self, 1)))
 declare("aten::sqrt", "aten::sqrt_", np.sqrt, lambda g, out: g / mul_scalar(conj(out), 2))
 declare("aten::rsqrt", "aten::rsqrt_", _rsqrt, _rsqrt_grad)
@@ -205,14 +205,14 @@ declare(
     "aten::asin",
     "aten::asin_",
     np.arcsin,
-    lambda g, self: g * conj(F.rsqrt(-self * self + 1)),
+    lambda g, self: g * conj(F.rsqrt(add_scalar(-self * self, 1))),
     aliases=("arcsin",),
 )
 declare(
     "aten::acos",
     "aten::acos_",
     np.arccos,
-    lambda g, self: g * -conj(F.rsqrt(-self * self + 1)),
+    lambda g, self: g * -conj(F.rsqrt(add_scalar(-self * self, 1))),
     aliases=("arccos",),
 )
 declare(
@@ -228,18 +228,30 @@ declare(
     "aten::asinh",
     "aten::asinh_",
     np.arcsinh,
-    lambda g, self: g * conj(F.rsqrt(self.pow(2) + 1)),
+    lambda g, self: g * conj(F.rsqrt(add_scalar(self.pow(2), 1))),
     aliases=("arcsinh",),
 )
+
+
+def _acosh_grad(g: Any, self: Any) -> Any:
+    if not self.dtype.is_complex:
+        return g * F.rsqrt(sub_scalar(self * self, 1))
+    return g * conj(F.rsqrt(add_scalar(self, 1)) * F.rsqrt(sub_scalar(self, 1)))
+
+
 declare(
     "aten::acosh",
     "aten::acosh_",
     np.arccosh,
-    lambda g, self: g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1)),
+    _acosh_grad,
     aliases=("arccosh",),
 )
 declare(
-    "aten::atanh", "aten::atanh_", np.arctanh, lambda g, self: g / conj(1 - self.pow(2)), aliases=("arctanh",)
+    "aten::atanh",
+    "aten::atanh_",
+    np.arctanh,
+    lambda g, self: mul_scalar(g, 1) / conj(one_minus(self.pow(2))),
+    aliases=("arctanh",),
 )
 declare("aten::floor", "aten::floor_", _rounded(np.floor), _zero, promote="same")
 declare("aten::ceil", "aten::ceil_", _rounded(np.ceil), _zero, promote="same")
@@ -262,7 +274,7 @@ declare(
     "aten::erfinv",
     "aten::erfinv_",
     _scipy("erfinv", "erfinv"),
-    lambda g, self: g * (0.5 * math.sqrt(math.pi)) * F.exp(F.erfinv(self).pow(2)),
+    lambda g, self: mul_scalar(F.exp(F.erfinv(self).pow(2)), 0.5 * math.sqrt(math.pi)) * g,
 )
 declare("aten::lgamma", "aten::lgamma_", _lgamma, lambda g, self: g * F.digamma(self))
 declare(
@@ -414,9 +426,9 @@ def sinc_kernel(self: np.ndarray) -> np.ndarray:
 
 
 def _sinc_grad(g: Any, self: Any) -> Any:
-    product = self * math.pi
-    value = g * conj((product * F.cos(product) - F.sin(product)) / (math.pi * self * self))
-    return F.where(self == 0.0, F.zeros((), dtype=value.dtype), value)
+    product = mul_scalar(self, math.pi)
+    value = g * conj((product * F.cos(product) - F.sin(product)) / (mul_scalar(self, math.pi) * self))
+    return F.where(self == 0.0, _dispatch.OPS["scalar_tensor"].entry(0, dtype=value.dtype), value)
 
 
 declare("aten::sinc", "aten::sinc_", sinc_kernel, _sinc_grad)

@@ -75,17 +75,19 @@ def calls() -> dict[str, Callable[[], str]]:
 
 
 def _text(run: Callable[..., Any], *arguments: Any) -> str:
-    """What a row gives, or its error; and the next random number, which tells how many were drawn."""
+    """What a row gives, or its error; its warnings; and the next random number, which tells how many were drawn."""
     torch.manual_seed(0)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as caught, np.errstate(all="warn"):
+        warnings.simplefilter("always")
         try:
-            return f"{run(*arguments)!r} {torch.rand((), dtype=torch.float64).item()!r}"
+            result = repr(run(*arguments))
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
+            result = f"{type(error).__name__}: {error}"
         finally:
             torch.set_grad_enabled(True)
             torch.set_default_dtype(torch.float32)
+    shown = [f"{each.category.__name__}: {each.message}" for each in caught]
+    return f"{result} {shown} {torch.rand((), dtype=torch.float64).item()!r}"
 
 
 def _described(value: Any, numbers: bool = True) -> Any:

@@ -120,18 +120,40 @@ def _argument_sets(op: Any) -> Iterator[Callable[[], list[Any]]]:
             yield lambda chosen=chosen: [make() for make in chosen]
 
 
+def refused_arguments(op: Any, count: int) -> list[Callable[[], list[Any]]]:
+    """Some functions that make arguments which the op refuses."""
+    refused: list[Callable[[], list[Any]]] = []
+    for make in _argument_sets(op):
+        if len(refused) == count:
+            break
+        if not _is_accepted(op, make):
+            refused.append(make)
+    return refused
+
+
+def _is_accepted(op: Any, make: Callable[[], list[Any]]) -> bool:
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            torch.manual_seed(0)
+            _dispatch.call(op, tuple(make()))
+    except Exception:
+        return False
+    return True
+
+
 def accepted_arguments(op: Any) -> Callable[[], list[Any]] | None:
     """A function that makes arguments which the op accepts; None: none of those tried."""
-    for make in _argument_sets(op):
-        try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                torch.manual_seed(0)
-                _dispatch.call(op, tuple(make()))
-        except Exception:  # (the next set of arguments may do)
-            continue
-        return make
-    return None
+    return next((make for make in _argument_sets(op) if _is_accepted(op, make)), None)
+
+
+def described_refusal(op: Any, make: Callable[[], list[Any]]) -> Any:
+    """The error of a call, which `profiled_rows` describes, and the arguments afterwards."""
+    arguments = make()
+    try:
+        return described(_dispatch.call(op, tuple(arguments)))
+    except Exception as error:
+        return [type(error).__name__, str(error), described(arguments)]
 
 
 def described_layout(op: Any, make: Callable[[], list[Any]]) -> Any:
@@ -193,14 +215,15 @@ def _differentiable(value: Any) -> bool:
 
 
 def described(value: Any) -> Any:
-    """A result to the last bit: shape, strides, dtype and bytes of tensors; other values as text."""
+    """A result to the last bit: shape, strides, offset, dtype, version, node and bytes of tensors; other values as text."""
     if isinstance(value, torch.Tensor):
+        node = value.grad_fn.name() if value.grad_fn is not None else value.requires_grad
         if value.is_sparse:
-            return ["sparse", described(value._indices()), described(value._values())]
+            return ["sparse", described(value._indices()), described(value._values()), value._version, node]
+        layout = [list(value.shape), list(value.stride()), str(value.dtype), value._version, node]
         if value.device.type == "meta":
-            return [list(value.shape), list(value.stride()), str(value.dtype)]
-        array = value.detach()._array
-        return [list(value.shape), list(value.stride()), str(value.dtype), array.tobytes()]
+            return layout
+        return [*layout, value.storage_offset(), value._is_view(), value.detach()._array.tobytes()]
     if isinstance(value, (tuple, list)):
         return [described(item) for item in value]
     return repr(value)
