@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 FAMILIES = (
-    "hugging_face", "hugging_face_training", "inspection", "networks", "optimizers", "probability", "probability_models", "tools", "training",
+    "further_packages", "hugging_face", "hugging_face_training", "inspection", "networks", "optimizers", "probability", "probability_models", "tools", "training",
     "training_loops", "vision",
 )  # fmt: skip
 
