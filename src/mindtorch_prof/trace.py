@@ -215,6 +215,7 @@ class Health:
     repaired: int = 0
     notes: tuple[str, ...] = ()
     lacks: tuple[str, ...] = ()  # what this kind of file does not hold, or was not recorded; no damage
+    remarks: tuple[str, ...] = ()  # how recording disturbed the program; nothing is missing
 
     def __bool__(self) -> bool:
         return not (self.dropped or self.unfinished or self.repaired or self.notes)
@@ -230,7 +231,7 @@ class Health:
             )
             if count
         ]
-        return "; ".join([*parts, *self.notes])
+        return "; ".join([*parts, *self.notes, *self.remarks])
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -312,7 +313,8 @@ def test_everything_is_there_however_the_program_ends(
     loaded = mindtorch_prof.load(ended[program][1])
     assert names(loaded.trace).count("aten::add") == 500
     assert ended[program][0] == exit_code
-    assert loaded.health.line() == (f"the recording ended early: {reason}" if reason else "")
+    health = replace(loaded.health, remarks=())  # a busy machine holds the program up
+    assert health.line() == (f"the recording ended early: {reason}" if reason else "")
 
 
 @pytest.mark.parametrize("program", list(OWN_HANDLERS))

@@ -72,7 +72,8 @@ def _recorded_health(trace: Trace) -> list[Finding]:
     ]
     findings = [Finding(code, severity, n, f"{n:,} {text}") for code, severity, n, text in counters if n]
     notes = [Finding("note", "warning", 1, note) for note in health.notes]
-    return [*findings, *notes, *(Finding("lacks", "info", 1, text) for text in health.lacks)]
+    remarks = [Finding("note", "info", 1, remark) for remark in health.remarks]
+    return [*findings, *notes, *remarks, *(Finding("lacks", "info", 1, text) for text in health.lacks)]
 
 
 def _sensitive_metadata(trace: Trace) -> list[Finding]:

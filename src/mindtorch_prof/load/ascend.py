@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -352,7 +352,7 @@ def finished(tables: Tables, capture: Capture, top: JSONObject, source: str, hea
     collector.categories["ascend"] = len(device["start"])
     top = {**capture.top(), **{k: v for k, v in top.items() if v not in (None, "", [])}}
     lacks = [*tables.lacks, *_lacks(tables, capture)]
-    health = Health(health.dropped, health.unfinished, health.repaired, health.notes, tuple(lacks))
+    health = replace(health, lacks=tuple(lacks))
     return built({**top, "baseTimeNanoseconds": origin}, collector, source, health)
 
 

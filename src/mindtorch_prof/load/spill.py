@@ -322,7 +322,12 @@ def _raw_recording(tables: _Tables, logs: Logs, notes: tuple[str, ...], name: st
         settings=replace(settings, source=name),
         origin_ns=facts["origin_ns"],
         window_ns=(facts["begun_ns"], ended),
-        health=Health(dropped=facts.get("unwritten", 0), unfinished=n_unfinished, notes=notes),
+        health=Health(
+            dropped=facts.get("unwritten", 0),
+            unfinished=n_unfinished,
+            notes=notes,
+            remarks=tuple(facts.get("remarks", ())),
+        ),
         cost=None if cost is None else RecordingCost(*cost),
         of_modules=tuple(
             [cast("tuple[int, int, bool]", tuple(each)) for each in facts.get("of_modules", ())]

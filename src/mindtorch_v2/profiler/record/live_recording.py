@@ -122,12 +122,21 @@ def health_of(recorder: Recorder) -> Health:
     notes: tuple[str, ...] = ()
     if recorder.suspended_ns:
         notes = (f"{recorder.suspended_ns / 1e6:.3f}ms in which another profiler recorded",)
+    return Health(recorder.dropped, recorder.unfinished, notes=notes, remarks=_hold_ups(recorder))
+
+
+_SHORTEST_HOLD_UP_NS = 1_000_000  # in all; less is within what recording costs anyway
+
+
+def _hold_ups(recorder: Recorder) -> tuple[str, ...]:
+    """That threads gave way to the one that writes the recording, if it took long enough to matter."""
     n_waits, waited_ns = recorder.waits()
-    if n_waits:
-        notes += (
-            f"the program was held up for {waited_ns / 1e6:.0f}ms ({n_waits:,} times) so that its recording could be written",
-        )
-    return Health(recorder.dropped, recorder.unfinished, notes=notes)
+    if waited_ns < _SHORTEST_HOLD_UP_NS:
+        return ()
+    times = "once" if n_waits == 1 else f"{n_waits:,} times"
+    return (
+        f"the program was held up {times}, for {waited_ns / 1e6:.0f} ms in all, so that its recording could be written",
+    )
 
 
 def settings_of(recorder: Recorder) -> Settings:

@@ -168,6 +168,7 @@ class SpillTables:
 
     def _known_facts(self) -> dict[str, Any]:
         recorder, cost = self._recorder, cost_of(self._recorder)
+        health = health_of(recorder)
         return {
             **self._first,
             "settings": packed(self._settings),
@@ -178,7 +179,8 @@ class SpillTables:
             "first_id": None if recorder.register is None else recorder.register.first_id,
             "cost": None if cost is None else list(cost),
             "unfinished": recorder.unfinished,
-            "notes": health_of(recorder).notes,
+            "notes": health.notes,
+            "remarks": health.remarks,
         }
 
     def last_facts(self) -> dict[str, Any]:
