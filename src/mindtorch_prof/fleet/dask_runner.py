@@ -167,7 +167,7 @@ def run_on(client: Client, paths: Sequence[str], read: Read, progress: Progress 
     workers = _Workers(client)
     try:
         for done, future in enumerate(_completed(list(leaves), workers), 1):
-            if future.status == "finished":
+            if future.status != "error":  # "pending": its result was lost with a worker, and it is read again
                 waiting.append(future)
             elif _is_killed(future):
                 suspects.append(future)
@@ -188,8 +188,13 @@ def run_on(client: Client, paths: Sequence[str], read: Read, progress: Progress 
             except Exception:  # a worker with some of the parts died for good: they are asked for one by one
                 waiting += parts
         for leaf in waiting:
-            sketches.append(_single(leaf, leaves[leaf], workers))
-            unread.discard(leaf)
+            try:
+                sketches.append(Sketch.from_bytes(_result(leaf, workers)))
+                unread.discard(leaf)
+            except _NoWorkersError:
+                raise
+            except Exception:  # its result was lost with a worker, and reading it again failed
+                suspects.append(leaf)
         for leaf in suspects:
             # Dask blames all tasks of a worker that died, also those that waited there: alone, only the guilty one fails again
             again = client.submit(read, leaves[leaf], pure=False)

@@ -90,6 +90,16 @@ def test_a_file_that_kills_every_worker_costs_its_rank_alone(
     assert set(reasons) == {"rank3.json.gz", "rank20.json.gz"}
 
 
+def test_a_result_that_is_lost_after_its_file_was_read_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, client: object, paths: list[str]
+) -> None:
+    # as after the death of a worker: what had been done is under way again when it is looked at
+    monkeypatch.setattr(dask_runner, "_completed", lambda futures, workers: futures)
+    sketch = run_on(client, paths, Task())  # type: ignore[arg-type]
+    assert len(sketch.ranks) == 20
+    assert [Path(each.file or "").name for each in sketch.missing] == ["rank20.json.gz"]
+
+
 def test_the_cluster_of_an_address_gives_the_same_report(client: object, paths: list[str]) -> None:
     address: str = client.scheduler.address  # type: ignore[attr-defined]
     report = fleet(paths, scheduler=address)
