@@ -21,7 +21,7 @@ from ..arrays import IntArray
 from ..inputs import Argument, IndexList, Inputs, TensorInput, TensorList
 from ..json_types import JSONValue
 from ..native_file import CLASSES, FORMAT, HEADER, VERSION
-from ..trace import Trace
+from ..trace import DEVICE_PART, RUNTIME, Trace
 from .byte_source import PathOrFile
 from .errors import BrokenTraceError, NotATraceError, TraceError
 
@@ -103,7 +103,8 @@ def _check_sums(
 
 
 def _check(trace: Trace) -> None:
-    """Raise ValueError where columns that belong together have other lengths, or hold numbers of rows and texts that do not exist."""
+    """Raise ValueError where columns that belong together have other lengths, hold numbers of rows, texts and kinds that do not exist, or
+    events are not in order."""
     frames, device = trace.frames, trace.device
     for part, count in ((trace, len(trace.name)), (frames, len(frames.name)), (device, len(device.name))):
         for each in dataclasses.fields(part):
@@ -113,17 +114,23 @@ def _check(trace: Trace) -> None:
     extra = trace.extra if trace.extra is not None else np.empty(0, np.int64)
     for title, column, least, size in (
         ("name", trace.name, 0, len(trace.names)),
+        ("kind", trace.kind, 0, RUNTIME + 1),
         ("inputs", trace.inputs, -1, len(trace.input_table)),
         ("stack", trace.stack, -1, len(trace.stacks)),
         ("extra", extra, -1, len(trace.extra_table)),
         ("frames.name", frames.name, 0, len(frames.names)),
         ("frames.parent", frames.parent, -1, len(frames)),
         ("device.name", device.name, 0, len(device.names)),
+        ("device.kind", device.kind, 0, DEVICE_PART + 1),
         ("device.op", device.op, -1, len(trace)),
         ("device.launch", device.launch, -1, len(trace)),
     ):
         if len(column) and not (least <= int(column.min()) and int(column.max()) < size):
             raise ValueError(f"{title} refers to what is not in the file")
+    if (trace.end_ns < trace.start_ns).any():
+        raise ValueError("an event ends before it begins")
+    if ((trace.start_ns[1:] < trace.start_ns[:-1]) & (trace.thread[1:] == trace.thread[:-1])).any():
+        raise ValueError("the events of a thread are not in the order of their starts")
     if len(frames) and (frames.start_ns[frames.parent] > frames.start_ns)[frames.parent >= 0].any():
         raise ValueError("a Python call begins before its caller")
 

@@ -85,19 +85,28 @@ def test_damaged_files_give_one_sentence(tmp_path: Path) -> None:
             read_native(str(path))
 
 
-@pytest.mark.parametrize("member", ["name.npy", "inputs.npy"])
-def test_numbers_of_rows_that_do_not_exist_are_refused_in_one_sentence(tmp_path: Path, member: str) -> None:
+@pytest.mark.parametrize(
+    ("member", "end", "problem"),
+    [
+        ("name.npy", b"\x00\x00\x00\x04", "name refers to what is not in the file"),
+        ("inputs.npy", b"\x00\x00\x00\x04", "inputs refers to what is not in the file"),
+        ("kind.npy", b"\x23", "kind refers to what is not in the file"),
+        ("end_ns.npy", bytes(8), "an event ends before it begins"),
+        ("start_ns.npy", bytes(8), "the events of a thread are not in the order of their starts"),
+    ],
+)
+def test_columns_that_no_trace_has_are_refused_in_one_sentence(
+    tmp_path: Path, member: str, end: bytes, problem: str
+) -> None:
     path = tmp_path / "t.mtrace"
     load(FACTS / "torch_trace.json.gz").save(path)
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    column = bytearray(members[member])
-    column[-4:] = b"\x00\x00\x00\x04"
-    members[member] = bytes(column)
+    members[member] = members[member][: -len(end)] + end
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
-    with pytest.raises(BrokenTraceError, match="refers to what is not in the file"):
+    with pytest.raises(BrokenTraceError, match=problem):
         load(path)
 
 
