@@ -12,7 +12,7 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
@@ -30,6 +30,7 @@ HEAD = struct.Struct("<8sIIQ")  # magic, checksum of what follows, bytes of the 
 SEGMENT_BYTES = 64 << 20  # a segment that is larger gets no further chunk
 _RESERVE = "reserve"  # a file that is given up when the disk is full, so that the reason can still be written
 _RESERVE_BYTES = 1 << 16
+_LONGEST_WRITE = 4 << 20  # bytes: a slow disk takes seconds for more
 _PIECE = 5 << 10  # bytes: zlib lets other threads run if there are more
 
 Block = tuple[tuple[str, int], np.ndarray]  # a part of a log, and which
@@ -66,8 +67,14 @@ class SpillFolder:
         if before >= 0:
             os.close(before)
 
-    def write(self, header: Mapping[str, object], blocks: Iterable[Block] = ()) -> None:
-        """Append a chunk. Raises OSError if it cannot be written as a whole; the chunks before it stay whole."""
+    def write(
+        self,
+        header: Mapping[str, object],
+        blocks: Iterable[Block] = (),
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
+        """Append a chunk. Raises OSError if it cannot be written as a whole; the chunks before it stay whole. meanwhile: called again and again
+        while a long chunk is written."""
         if self._at > SEGMENT_BYTES:
             self._next_segment()
         blocks = list(blocks)
@@ -79,13 +86,15 @@ class SpillFolder:
         integers = [np.ascontiguousarray(block).view(np.uint8).data for _, block in blocks if block.size]
         content = b"".join([text, *integers])
         head = HEAD.pack(MAGIC, _checksum(content), len(text), len(content) - len(text))
+        file, begin = self._file, self._at
         try:
-            at = _write_at(self._file, head + content, self._at)
+            at = _write_at(file, head + content, begin, meanwhile)
         except OSError:
             self._cut()
             raise
-        self.n_bytes += at - self._at
-        self._at = at
+        if (self._file, self._at) == (file, begin):  # else a signal handler wrote it, and perhaps more
+            self.n_bytes += at - begin
+            self._at = at
 
     def _cut(self) -> None:
         """Remove what there is of a chunk that could not be written as a whole."""
@@ -146,15 +155,20 @@ def _checksum(content: bytes) -> int:
     return checksum
 
 
-def _write_at(file: int, data: bytes | memoryview, at: int) -> int:
+def _write_at(
+    file: int, data: bytes | memoryview, at: int, meanwhile: Callable[[], None] | None = None
+) -> int:
     """Write all of it at a place of the file; the place after it."""
     view = memoryview(data)
     while view:
+        some = view[:_LONGEST_WRITE]
         if hasattr(os, "pwrite"):
-            count = os.pwrite(file, view, at)
+            count = os.pwrite(file, some, at)
         else:
             os.lseek(file, at, os.SEEK_SET)
-            count = os.write(file, view)
+            count = os.write(file, some)
         view = view[count:]
         at += count
+        if view and meanwhile is not None:
+            meanwhile()
     return at

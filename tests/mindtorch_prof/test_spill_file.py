@@ -94,3 +94,40 @@ def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
         os._exit(1 if folder.is_open else 0)
     assert os.waitpid(child, 0)[1] == 0
     assert folder.is_open
+
+
+def test_chunks_that_a_signal_handler_writes_between_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = SpillFolder(tmp_path)
+    pwrite, handled = os.pwrite, False
+
+    def interrupted(file: int, data: Any, at: int) -> int:
+        nonlocal handled
+        count = pwrite(file, data, at)
+        if not handled:
+            handled = True
+            folder.write(
+                {"n": 0}, [block(1, 2, 3)]
+            )  # the chunk that is being written, as it is the first that waits
+            folder.write({"n": 1}, [block(4)])
+        return count
+
+    monkeypatch.setattr(os, "pwrite", interrupted)
+    folder.write({"n": 0}, [block(1, 2, 3)])
+    folder.write({"n": 2}, [block(5)])
+    folder.close()
+    assert contents(folder.path) == [(0, [[1, 2, 3]]), (1, [[4]]), (2, [[5]])]
+
+
+def test_a_long_chunk_lets_others_work_between_its_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spill_file, "_LONGEST_WRITE", 100)
+    folder = SpillFolder(tmp_path)
+    calls: list[int] = []
+    folder.write({"n": 0}, [block(*range(100))], lambda: calls.append(1))
+    folder.write({"n": 1}, [block(1)], lambda: calls.append(2))
+    folder.close()
+    assert contents(folder.path) == [(0, [[*range(100)]]), (1, [[1]])]
+    assert len(calls) >= 8

@@ -25,6 +25,7 @@ from trace_equality import events_of, parts_of
 
 import mindtorch_prof
 import mindtorch_v2 as torch
+from mindtorch_prof import spill_file
 from mindtorch_prof.load.spill import read_spill, spill_folders
 from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_prof.trace import Trace
@@ -520,6 +521,77 @@ def test_a_disk_that_is_full_at_any_write_costs_only_what_comes_after(
         assert read.health
 
 
+def test_a_disk_slower_than_the_recording_takes_bounded_memory_and_what_is_dropped_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pwrite, made, most_waiting = os.pwrite, 0, 0
+    x = torch.ones(2)
+
+    def add(count: int) -> None:
+        nonlocal made
+        made += count
+        for _ in range(count):
+            x + 1
+
+    def slow_write(file: int, data: Any, at: int) -> int:
+        nonlocal most_waiting
+        keeper = prof.profiler._recorder.keeper
+        if keeper is not None and len(data) > 100:  # the program goes on meanwhile
+            add(10)
+            most_waiting = max(most_waiting, sum(logs.nbytes for _, logs in keeper._pending))
+        return pwrite(file, data, at)
+
+    monkeypatch.setattr(keeping, "PERIOD_S", 60.0)
+    monkeypatch.setattr(keeping, "_MOST_PENDING", 20_000)
+    monkeypatch.setattr(spill_file, "_LONGEST_WRITE", 200)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with profile(spill_dir=tmp_path) as prof:
+            add(10)
+            with monkeypatch.context() as slow:
+                slow.setattr(os, "pwrite", slow_write)
+                prof.profiler._recorder.keeper.take()
+            add(10)
+    assert 20_000 < most_waiting < 22_000
+    messages = [str(each.message) for each in told if "slower than the recording" in str(each.message)]
+    assert len(messages) == 1
+    for trace in (spilled(tmp_path), prof.profiler._results.trace):
+        assert trace.health.dropped > 0
+        assert names(trace).count("aten::add") + trace.health.dropped == made
+        assert "the disk is slower than the recording" in trace.health.line()
+
+
+_SMALL_DISK = """
+import resource, sys, warnings
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+x = torch.ones(2)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    with profile(spill_dir=sys.argv[1]) as prof:
+        for _ in range(40):
+            for _ in range(1000):
+                x + 1
+            prof.profiler._recorder.keeper.take()
+(row,) = [row for row in prof.key_averages() if row.key == "aten::add"]
+print(row.count, len(told))
+"""
+
+
+def test_a_write_that_the_system_cuts_short_leaves_all_chunks_before_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _SMALL_DISK, os.fspath(tmp_path)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=100)
+    assert said.stdout.split() == ["40000", "1"]  # all of it is in memory, and one warning was given
+    trace = spilled(tmp_path)
+    kept = names(trace).count("aten::add")
+    assert kept + trace.health.dropped == 40_000
+    (segment,) = [path.stat().st_size for path in tmp_path.glob("*/*.segment")]
+    assert 150_000 < segment <= 200_000
+    assert kept * 24 > 100_000  # what had room is there: three numbers for each op
+    assert "could not be written: File too large" in trace.health.line()
+
+
 def test_a_folder_that_cannot_be_written_to_is_an_error_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
@@ -753,3 +825,35 @@ def test_callers_that_end_in_a_later_part_are_still_found(
         y.backward()
         take()
     assert events_of(spilled(tmp_path)) == events_of(prof.profiler._results.trace)
+
+
+def test_a_range_that_begins_while_rows_are_taken_does_not_spoil_the_chunk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, each_core: Any
+) -> None:
+    late: list[Any] = []
+
+    def one_call() -> None:
+        pass
+
+    with profile(with_stack=True, spill_dir=tmp_path) as prof:
+        recorder = prof.profiler._recorder
+        hand_over = recorder.hand_over
+
+        def slowly() -> Any:
+            logs = hand_over()
+            for _ in range(5000):  # as if another thread ran meanwhile
+                one_call()
+            late.append(record_function("late").__enter__())
+            return logs
+
+        with record_function("early"):
+            torch.ones(2) + 1
+            monkeypatch.setattr(recorder, "hand_over", slowly)
+            recorder.keeper.take()
+            monkeypatch.undo()
+            found = spilled(tmp_path)
+        for each in late:
+            each.__exit__(None, None, None)
+    names = [found.names[name] for name in found.name.tolist()]
+    assert "early" in names
+    assert "late" not in names

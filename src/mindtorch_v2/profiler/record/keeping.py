@@ -18,6 +18,7 @@ from mindtorch_prof.live.signals import EndingSignals, signal_name
 from mindtorch_prof.load.spill import FINISHED, spilled_logs
 from mindtorch_prof.sealing.logs import WIDTHS, Logs
 from mindtorch_prof.sealing.newest import n_events, newest
+from mindtorch_prof.sealing.unfinished import begun_until
 from mindtorch_prof.spill_file import SpillFolder
 
 from .recorder import Recorder
@@ -203,7 +204,6 @@ class SpillKeeper(Keeper):
         self._tables = SpillTables(recorder, PERIOD_S)
         self._pending: list[tuple[dict[str, Any], Logs]] = []  # chunks that are not written yet
         self._unsearched: list[Logs] = []  # rows whose callers are not known yet
-        self._unwritten = 0  # events that were dropped, as the disk was full for too long
         self._error = ""
         self._signals = EndingSignals(
             lambda number: self.finish(f"signal {signal_name(number)}"), before_own=self._take_in_handler
@@ -252,24 +252,44 @@ class SpillKeeper(Keeper):
         self.finish(reason)
 
     def _keep(self) -> None:
-        recorder = self.recorder
-        logs = recorder.hand_over()
-        if self._unwritten or sum(each.nbytes for _, each in self._pending) > _MOST_PENDING:
-            self._unwritten += n_events(logs, len(recorder.wanted.columns))
-        else:
-            # among the pending ones first: a signal handler that comes while it is written finds it there
-            header = self._tables.header(logs, recorder.core.open_ranges(time.perf_counter_ns()))
-            self._pending.append((header, logs))
-            self._write_pending()
-            self._unsearched += self._tables.parts_to_search(logs)
-            return
+        logs = self._make_pending()
         self._write_pending()
+        self._unsearched += self._tables.parts_to_search(logs)
+
+    def _keep_while_writing(self) -> None:
+        """A disk that is slower than the recording may take minutes for a chunk: what is recorded meanwhile waits, as far as it may."""
+        if self.recorder.core is not None:
+            self._unsearched += self._tables.parts_to_search(self._make_pending())
+
+    def _make_pending(self) -> Logs:
+        """Take rows; they wait until they are written. None are given where too many wait already, and these were dropped."""
+        recorder = self.recorder
+        taken_ns = time.perf_counter_ns()
+        logs = recorder.hand_over()
+        count = n_events(logs, len(recorder.wanted.columns))
+        waiting = sum(each.nbytes for _, each in self._pending)
+        if not recorder.dropped and (waiting <= _MOST_PENDING or not count):
+            # among the pending ones first: a signal handler that comes while it is written finds it there
+            open_ranges = begun_until(
+                taken_ns, recorder.core.open_ranges(time.perf_counter_ns()), len(recorder.wanted.columns)
+            )
+            header = self._tables.header(logs, open_ranges)
+            self._pending.append((header, logs))
+            return logs
+        if not recorder.dropped:
+            self._error = self._error or "the disk is slower than the recording"
+            recorder.drop_reason = self._error
+            warn_in_background(
+                f"{self.folder.path}: {self._error}; what is recorded from now on is dropped, as {_MOST_PENDING >> 20} MB wait to be written"
+            )
+        recorder.dropped += count
+        return Logs()
 
     def _write_pending(self) -> None:
         while self._pending and self.folder.is_open:
             first = self._pending[0]
             try:
-                self.folder.write(first[0], first[1])
+                self.folder.write(first[0], first[1], self._keep_while_writing)
             except OSError as error:
                 if not self._error:
                     self._error = error.strerror or str(error)
@@ -293,12 +313,12 @@ class SpillKeeper(Keeper):
             if self._pending:
                 self.folder.give_up_reserve()
                 self._write_pending()
-            if self._pending or self._unwritten:
+            if self._pending or self.recorder.dropped:
                 unwritten = sum(
                     n_events(logs, len(self.recorder.wanted.columns)) for _, logs in self._pending
                 )
                 # what waits is not in the folder, and what it added to the tables neither: only the reason is written
-                note = {"unwritten": self._unwritten + unwritten, "write_error": self._error, **facts}
+                note = {"unwritten": self.recorder.dropped + unwritten, "write_error": self._error, **facts}
                 self._write_last({"facts": note})
             else:
                 header = self._tables.header(Logs(), {}, **facts)

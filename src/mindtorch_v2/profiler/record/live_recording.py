@@ -122,6 +122,8 @@ def health_of(recorder: Recorder) -> Health:
     notes: tuple[str, ...] = ()
     if recorder.suspended_ns:
         notes = (f"{recorder.suspended_ns / 1e6:.3f}ms in which another profiler recorded",)
+    if recorder.drop_reason:
+        notes = (*notes, f"the last {recorder.dropped:,} events were dropped: {recorder.drop_reason}")
     return Health(recorder.dropped, recorder.unfinished, notes=notes, remarks=_hold_ups(recorder))
 
 
