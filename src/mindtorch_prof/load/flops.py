@@ -27,8 +27,11 @@ def flops_of(name: IntArray, names: list[str], inputs: IntArray, table: Sequence
 
 
 def _count(name: str, inputs: Inputs) -> int:
+    # a file may hold texts in the place of sizes: one that is multiplied by a size takes that much memory
+    if not all(isinstance(size, (int, float)) for sizes in inputs.shapes for size in sizes):
+        return 0
     try:
-        return min(int(_FORMULAS[name](inputs)), 2**62)
+        return max(0, min(int(_FORMULAS[name](inputs)), 2**62))
     except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError):
         return 0  # inputs that were not recorded, or not as the op takes them
 

@@ -56,3 +56,13 @@ def test_events_without_inputs_have_no_flops() -> None:
     table = [Inputs((tensor(2, 3), tensor(3, 5)))]
     counted = flops_of(np.array([0, 0, 1]), ["aten::mm", "aten::t"], np.array([0, -1, 0]), table)
     assert counted.tolist() == [60, 0, 0]
+
+
+def test_texts_in_the_place_of_sizes_are_no_sizes() -> None:
+    # as a product, the text would be repeated 10 ** 15 times
+    inputs = Inputs.from_json(b'[["", ""], ["float", "float"], [[], []], [["a", 1000000000], [1000000, 1]]]')
+    assert flops_of(np.array([0]), ["aten::mm"], np.array([0]), [inputs]).tolist() == [0]
+
+
+def test_sizes_below_zero_give_no_flops() -> None:
+    assert flops("aten::mm", tensor(-(10**15), 10**6), tensor(10**6, 10**6)) == 0
