@@ -201,6 +201,7 @@ def main() -> int:
             for some_counts, some_failures in pool.imap_unordered(run, tasks):
                 counts += some_counts
                 failures += some_failures
+                print(f"{counts.total() - counts['runs']:,} files so far", flush=True)
     runs = counts.pop("runs", 0)
     listed = ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
     print(f"{counts.total():,} files ({listed}), {runs:,} runs, {failures.total():,} failures")

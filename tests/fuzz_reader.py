@@ -3,9 +3,10 @@
     python tests/fuzz_reader.py [--inputs 200000] [--seed 0] [--processes 2] [--traces FOLDER]
 
 Inputs are pieces of the trace files in FOLDER, with and without changed bytes and tokens, generated
-events, and documents of random JSON (hypothesis); each is read in chunks of a random size. Prints the
-first differences, with the input in a file, and ends with 1 if there are any. The same, on a few inputs,
-is part of the test suite (tests/mindtorch_prof/load/test_core.py).
+events, and documents of random JSON (hypothesis); each is read in chunks of a random size. An error other
+than a TraceError, which says what is wrong with a file, counts as a difference. Prints the first
+differences, with the input in a file, and ends with 1 if there are any. The same, on a few inputs, is part
+of the test suite (tests/mindtorch_prof/load/test_core.py).
 """
 
 from __future__ import annotations

@@ -184,22 +184,22 @@ def tree(trace: Trace, nested: Nesting | None = None) -> Tree:
 
 def nesting(thread: IntArray, start_ns: IntArray, end_ns: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Parents, depths and claimed times of events that are sorted by (thread, start, longest first)."""
-    parts = thread_slices(thread)
-    timeline = one_timeline(parts, start_ns, end_ns)
+    bounds = thread_bounds(thread)
+    timeline = one_timeline(bounds, start_ns, end_ns)
     if timeline is not None:
         start, end = timeline
         depth = depths(start, end)
         parent = parents(depth)
         claimed = end_ns - start_ns
         crossing = np.flatnonzero((parent >= 0) & (end > end[np.maximum(parent, 0)]))
-        for first, last in slices_of_rows(parts, crossing):
+        for first, last in slices_of_rows(bounds, crossing):
             part = slice(first, last)
             local, depth[part], claimed[part] = contained(start_ns[part], end_ns[part])
             parent[part] = np.where(local < 0, -1, local + first)
         return parent, depth, claimed
     parent, depth = np.full(len(thread), -1, np.int64), np.zeros(len(thread), np.int64)
     claimed = end_ns - start_ns
-    for first, last in parts:
+    for first, last in itertools.pairwise(bounds.tolist()):
         part = slice(first, last)
         start, end = start_ns[part], end_ns[part]
         depth[part] = depths(start, end)
@@ -210,29 +210,27 @@ def nesting(thread: IntArray, start_ns: IntArray, end_ns: IntArray) -> tuple[Int
     return parent, depth, claimed
 
 
-def one_timeline(
-    parts: list[tuple[int, int]], start_ns: IntArray, end_ns: IntArray
-) -> tuple[IntArray, IntArray] | None:
+def one_timeline(bounds: IntArray, start_ns: IntArray, end_ns: IntArray) -> tuple[IntArray, IntArray] | None:
     """Starts and ends of all threads one thread after the other, as if they were one thread; None where threads are few, so that a loop over
-    them is as quick, or the times do not fit. parts: the rows of each thread."""
-    if len(parts) < _MANY_THREADS:
+    them is as quick, or the times do not fit. bounds: see `thread_bounds`."""
+    thread_count = len(bounds) - 1
+    if thread_count < _MANY_THREADS:
         return None
     base = int(start_ns.min())
     span = int(end_ns.max()) - base + 1
-    if span * len(parts) >= 2**62 or (end_ns < start_ns).any():
+    if span * thread_count >= 2**62 or (end_ns < start_ns).any():
         return None
-    counts = np.array([last - first for first, last in parts])
-    shift = np.repeat(np.arange(len(parts)) * span - base, counts)
+    shift = np.repeat(np.arange(thread_count) * span - base, np.diff(bounds))
     return start_ns + shift, end_ns + shift
 
 
 _MANY_THREADS = 64
 
 
-def slices_of_rows(parts: list[tuple[int, int]], rows: IntArray) -> list[tuple[int, int]]:
-    """The parts, (first, last) rows each, that hold some rows."""
-    firsts = np.array([first for first, _ in parts])
-    return [parts[place] for place in np.unique(np.searchsorted(firsts, rows, side="right") - 1).tolist()]
+def slices_of_rows(bounds: IntArray, rows: IntArray) -> list[tuple[int, int]]:
+    """(first, last) rows of the threads that hold some rows. bounds: see `thread_bounds`."""
+    threads = np.unique(np.searchsorted(bounds[:-1], rows, side="right") - 1)
+    return list(zip(bounds[threads].tolist(), bounds[threads + 1].tolist()))
 
 
 def recorded_owners(synthetic: IntArray) -> IntArray:
@@ -260,13 +258,15 @@ def memory_heirs(synthetic: IntArray) -> tuple[IntArray, IntArray]:
     return owners, heirs[first]
 
 
+def thread_bounds(thread: IntArray) -> IntArray:
+    """The first row of each thread in a column that is sorted by thread, and the number of all rows."""
+    cuts = np.flatnonzero(thread[1:] != thread[:-1]) + 1
+    return np.concatenate(([0] if len(thread) else [], cuts, [len(thread)])).astype(np.int64)
+
+
 def thread_slices(thread: IntArray) -> list[tuple[int, int]]:
     """(first, last) rows of each thread in a column that is sorted by thread."""
-    if not len(thread):
-        return []
-    cuts = np.flatnonzero(thread[1:] != thread[:-1]) + 1
-    bounds = [0, *cuts.tolist(), len(thread)]
-    return list(itertools.pairwise(bounds))
+    return list(itertools.pairwise(thread_bounds(thread).tolist()))
 
 
 def sum_by(rows: IntArray, values: IntArray, count: int) -> IntArray:

@@ -404,8 +404,8 @@ def native(random_: random.Random, real: Path, folder: Path) -> Path:
         members = {name: archive.read(name) for name in archive.namelist()}
     for _ in range(random_.choice((1, 1, 3))):
         name = random_.choice([*members, "header.json"])
-        if name.endswith(".json") and name in members and random_.random() < 0.8:
-            document = json.loads(members[name])
+        document = _parsed(members.get(name)) if name.endswith(".json") else None
+        if document is not None and random_.random() < 0.8:
             _change_somewhere(random_, document)
             members[name] = json.dumps(document).encode()
         elif random_.random() < 0.2:
@@ -418,6 +418,14 @@ def native(random_: random.Random, real: Path, folder: Path) -> Path:
         for name, data in members.items():
             archive.writestr(name, data)
     return path
+
+
+def _parsed(text: bytes | None) -> Any:
+    """The value of JSON; None where it is none any more."""
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError:
+        return None
 
 
 def _change_somewhere(random_: random.Random, document: Any) -> None:

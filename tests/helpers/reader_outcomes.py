@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
@@ -15,18 +15,30 @@ import numpy as np
 from mindtorch_prof import core, load
 from mindtorch_prof.inputs import Inputs
 from mindtorch_prof.load import byte_source, open_trace
+from mindtorch_prof.load.errors import TraceError
 
 CORES = ("python", "c")
+
+
+class Unexpected(NamedTuple):
+    """An error other than those that say what is wrong with a file."""
+
+    name: str
+    text: str
 
 
 @contextmanager
 def running(name: str, chunk: int | None = None) -> Iterator[None]:
     """Choose the core, and how many bytes are read at a time."""
-    with (
-        patch.dict(os.environ, {core.VARIABLE: name}),
-        patch.object(byte_source, "CHUNK", chunk or byte_source.CHUNK),
-    ):
-        yield
+    before, os.environ[core.VARIABLE] = os.environ.get(core.VARIABLE), name
+    try:
+        with patch.object(byte_source, "CHUNK", chunk or byte_source.CHUNK):
+            yield
+    finally:
+        if before is None:
+            del os.environ[core.VARIABLE]
+        else:
+            os.environ[core.VARIABLE] = before
 
 
 def outcome(name: str, data: bytes, chunk: int | None = None, **options: Any) -> Any:
@@ -34,15 +46,18 @@ def outcome(name: str, data: bytes, chunk: int | None = None, **options: Any) ->
     with running(name, chunk):
         try:
             loaded = load(io.BytesIO(data), **options)
-        except (ValueError, TypeError, OverflowError, ArithmeticError, LookupError, RecursionError) as error:
+        except TraceError as error:
             return type(error).__name__, str(error)
+        except (ValueError, TypeError, OverflowError, ArithmeticError, LookupError, RecursionError) as error:
+            return Unexpected(type(error).__name__, str(error))
     return {**plain(loaded.trace), "Loaded": (loaded._python_functions, loaded._forward_stacks)}
 
 
 def difference(data: bytes, chunk: int | None = None, **options: Any) -> str | None:
-    """Where the two cores differ in what they make of bytes; None: nowhere."""
+    """Where the two cores differ in what they make of bytes, or what `load` must not raise; None: nowhere."""
     expected, actual = (outcome(name, data, chunk, **options) for name in CORES)
-    if expected == actual:
+    is_unexpected = isinstance(expected, Unexpected) or isinstance(actual, Unexpected)
+    if expected == actual and not is_unexpected:
         return None
     if not isinstance(expected, dict) or not isinstance(actual, dict):
         return f"python: {str(expected)[:300]}\nc: {str(actual)[:300]}"

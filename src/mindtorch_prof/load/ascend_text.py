@@ -39,6 +39,7 @@ from .ascend_files import Files, nanoseconds
 from .collect import Collector
 from .event_values import Table
 from .json_slices import EventArgs, RawEvent, Slices
+from .process_names import plain_key
 
 Rows: TypeAlias = "list[RawEvent]"
 Place: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # (pid, tid)
@@ -649,13 +650,11 @@ def _counters(events: _Events) -> dict[str, Array]:
 def _add_thread_names(events: _Events, processes: _Processes) -> None:
     """Names of the host's threads and process, for the settings."""
     host = processes.host
-    metadata: list[RawEvent] = [
-        {"name": "process_name", "pid": host, "args": {"name": events.processes.get(host, "Python")}}
-    ]
+    names = events.collector.process_names
+    names.processes[plain_key(host)] = events.processes.get(host, "Python")
     for (pid, tid), name in events.threads.items():
         if processes.kind(pid) in ("host", "calls"):
-            metadata.append({"name": "thread_name", "pid": host, "tid": tid, "args": {"name": name}})
-    events.collector.metadata += metadata
+            names.threads[plain_key(host), tid] = name
 
 
 # ---------------------------------------------------------------------------------------------------- further arguments

@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Literal, TypeAlias, overload
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +34,9 @@ from ..trace import (
     SYNTHETIC,
 )
 from .begin_end_events import BeginEndEvents
-from .event_values import LARGEST_US, Table, TextTable, as_number, plain
+from .event_values import LARGEST_US, StackTable, Table, TextTable, as_number, plain
 from .json_slices import EventArgs, RawEvent
+from .process_names import ProcessNames
 from .synthetic_marks import mark_of
 
 Lists: TypeAlias = "dict[str, Sequence[object]]"  # columns by name, one value per event
@@ -121,6 +122,7 @@ LAUNCHED_KERNEL = "kernel"  # an argument of launch calls: all that says what a 
 MERGED_FROM = 10_000_000  # merged files number the processes of ranks from here on, above every pid of Linux
 _FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError)
 _INT = np.iinfo(np.int64)
+_OTHER_IDS = 2**62  # numbers of flows that have no whole number of their own begin here
 
 
 def category(cat: object) -> tuple[str, int] | None:
@@ -195,8 +197,10 @@ class ColumnBuilder:
 
     def __init__(self, **types: npt.DTypeLike) -> None:
         self._types = types
-        # one array per column, which grows where it is: parts that are joined at the end would be there twice
-        self._columns: dict[str, Array] = {name: np.empty(0, kind) for name, kind in types.items()}
+        # one array per column, which grows where it is: parts that are joined at the end would be there twice. A column whose values are all
+        # the same has none: most files have no value at all for half of the columns
+        self._columns: dict[str, Array] = {}
+        self._constants: dict[str, Any] = {}  # the first value of each column
         self._rows = 0
         self._open: dict[str, list[Array]] = {
             name: [] for name in types
@@ -256,21 +260,36 @@ class ColumnBuilder:
 
     def _append(self, columns: Mapping[str, Array]) -> None:
         first, last = self._rows, self._rows + len(columns["start"])
-        for name, array in self._columns.items():
+        if first == last:
+            return
+        for name, kind in self._types.items():
+            values, array = columns[name], self._columns.get(name)
+            if array is None:
+                constant = self._constants.setdefault(name, np.asarray(values[0]).astype(kind))
+                if bool((values == constant).all()):
+                    continue
+                array = self._columns[name] = np.full(first, constant, kind)
             if last > len(array):
                 array.resize(
                     max(last, len(array) + len(array) // 8), refcheck=False
                 )  # large ones are not moved
-            array[first:last] = columns[name]
+            array[first:last] = values
         self._rows = last
 
     def whole(self) -> dict[str, Array]:
-        """All columns; the builder has none after that."""
+        """All columns; the builder has none after that. One whose values are all the same is a single value in memory (see `written_out`)."""
         self._seal()
         columns, self._columns = self._columns, {}
         for array in columns.values():
             array.resize(self._rows, refcheck=False)
-        return columns
+        none = {name: np.empty(0, kind) for name, kind in self._types.items()}
+        same = {name: np.broadcast_to(value, self._rows) for name, value in self._constants.items()}
+        return none | same | columns
+
+
+def written_out(column: Array) -> Array:
+    """A column with a place in memory for each of its values."""
+    return column.copy() if column.strides == (0,) else column
 
 
 def _array(values: Sequence[object], name: str, kind: npt.DTypeLike) -> Array:
@@ -299,7 +318,7 @@ class Collector:
         self.names: Table[JSONScalar] = Table()
         self.threads: Table[tuple[JSONScalar, JSONScalar]] = Table()  # (pid, tid)
         self.inputs = TextTable()  # JSON of an event's inputs
-        self.stacks: Table[str] = Table()  # texts of call stacks
+        self.stacks = StackTable()
         self.extras = TextTable()  # JSON of further arguments
         self.device_extras: list[_KeysAndValues] = []
         self.counter_names: Table[str] = Table()
@@ -342,10 +361,13 @@ class Collector:
             device=np.int64,
         )
         self.counters = ColumnBuilder(name=np.int32, start=np.int64, value=np.float64)
-        self.flows = ColumnBuilder(flow=np.int32, begins=bool, thread=np.int32, start=np.int64)
-        self.flow_ids: Table[tuple[str | None, JSONScalar]] = Table()  # (category, id)
-        self.metadata: list[RawEvent] = []
-        self.spans: list[tuple[int, int]] = []  # starts and ends of the recordings in the file
+        self.flows = ColumnBuilder(
+            category=np.int32, flow=np.int64, begins=bool, thread=np.int32, start=np.int64
+        )
+        self.flow_categories: Table[str | None] = Table()
+        self.flow_ids: Table[JSONScalar] = Table()  # those that are no whole numbers
+        self.process_names = ProcessNames()
+        self.span: tuple[int, int] | None = None  # from the start to the end of the recordings in the file
         self.window_start: int | None = None
         self.window_end: int | None = None
         self.categories: Counter[str] = Counter()
@@ -416,7 +438,7 @@ class Collector:
             if cat not in NUMBERED_FLOWS:
                 self._add_or_clean(self._add_flows, group)
         elif phase == "M":
-            self.metadata += group
+            self.process_names.add(group)
         elif phase in ("i", "I", "R"):
             self._add_instants(group)
         elif phase in ("B", "E"):
@@ -501,7 +523,8 @@ class Collector:
     # ------------------------------------------------------------------------------------------------ kinds
 
     def _common(self, group: list[RawEvent]) -> Lists:
-        """Name, thread, start and length of each; raises before anything is added if an event has a fault."""
+        """Name, thread, start and length of each; raises before anything is added if an event has a fault. Asked for before texts get numbers:
+        those of events that are no slices would be kept for nothing."""
         return {
             "start": _times([e["ts"] for e in group]),
             "length": _times([e["dur"] for e in group]),
@@ -527,8 +550,8 @@ class Collector:
         if known is None:
             known = self._layouts[layout] = _layout(layout)
         take_inputs, has_rare = known
+        lists = self._common(group)
         args = _arguments(group)
-        lists: Lists = {}
         if take_inputs is not None:
             lists["inputs"] = self.inputs.numbers(map(orjson.dumps, map(take_inputs, args)))
         for name, key in _OP_NUMBERS:
@@ -538,7 +561,6 @@ class Collector:
             lists["synthetic"] = [mark_of(a, e["dur"]) for a, e in zip(args, group)]
         if has_rare:
             self._add_rare(args, lists)
-        lists |= self._common(group)
         return lists, {name: value for name, value in _NO_HOST.items() if name not in lists}
 
     def _add_rare(self, args: list[EventArgs], lists: Lists) -> None:
@@ -561,10 +583,9 @@ class Collector:
         return self.extras[orjson.dumps(rest)] if rest else -1
 
     def _add_runtime(self, group: list[RawEvent]) -> None:
-        args = _arguments(group)
-        lists: Lists = {"external": _external(args), "correlation": _field(args, "correlation", -1)}
+        lists, args = self._common(group), _arguments(group)
+        lists |= {"external": _external(args), "correlation": _field(args, "correlation", -1)}
         lists["extra"] = [self.launched_kernel_number(a.get(LAUNCHED_KERNEL)) for a in args]
-        lists |= self._common(group)
         self.host.add(lists, kind=RUNTIME, **_NO_RUNTIME)
 
     def launched_kernel_number(self, name: object) -> int:
@@ -579,15 +600,15 @@ class Collector:
         self.frames.add({"own": own, "parent": parent, "module": module, **self._common(group)})
 
     def _add_device(self, kind: int, group: list[RawEvent]) -> None:
-        args = _arguments(group)
-        lists: Lists = {
+        lists, args = self._common(group), _arguments(group)
+        lists |= {
             "external": _external(args),
             "correlation": _field(args, "correlation", -1),
             "device": _of_ranks(_device_or_stream(args, "device", group, "pid"), group),
             "stream": _device_or_stream(args, "stream", group, "tid"),
             "extra": self._device_extra(args),
         }
-        self.device.add(lists | self._common(group), kind=kind)
+        self.device.add(lists, kind=kind)
 
     def _device_extra(self, args: list[EventArgs]) -> list[int]:
         """Numbers of the arguments that have no column."""
@@ -597,6 +618,11 @@ class Collector:
             except KeyError:
                 pass
         return [self.device_extra_number(arguments) for arguments in args]
+
+    def taken_device_extras(self) -> list[_KeysAndValues]:
+        """Further arguments of devices' events, by number. No more events can be added after that."""
+        self._device_layouts.clear()
+        return self.device_extras
 
     def device_extra_number(self, arguments: EventArgs) -> int:
         """The number of the arguments of a device's event that have no column; -1: there are none."""
@@ -619,7 +645,10 @@ class Collector:
         for event in group:
             start, length = as_number(event["ts"]), as_number(event["dur"])
             if start is not None and length is not None:
-                self.spans.append((round(start * 1000), round((start + max(length, 0.0)) * 1000)))
+                first, last = round(start * 1000), round((start + max(length, 0.0)) * 1000)
+                if self.span is not None:
+                    first, last = min(first, self.span[0]), max(last, self.span[1])
+                self.span = first, last
 
     def _add_instants(self, group: list[RawEvent]) -> None:
         """Add allocations and the marks of the recording's start and end; other instants have no place in a Trace."""
@@ -675,11 +704,20 @@ class Collector:
         self.flows.add(
             {
                 "start": _times([e["ts"] for e in group]),
-                "flow": self.flow_ids.numbers([(e.get("cat"), e["id"]) for e in group]),
+                "category": self.flow_categories.numbers([e.get("cat") for e in group]),
+                "flow": [self._flow_number(e["id"]) for e in group],
                 "begins": [e["ph"] == "s" for e in group],
                 "thread": self._thread(group),
             }
         )
+
+    def _flow_number(self, flow: JSONScalar) -> int:
+        """The number of a flow's id: the id itself where it is a whole number, and one beyond those where it is another value."""
+        if isinstance(flow, float) and flow.is_integer():
+            flow = int(flow)
+        if isinstance(flow, int) and abs(flow) < _OTHER_IDS:
+            return flow
+        return _OTHER_IDS + self.flow_ids[flow]
 
     def pair(self) -> None:
         """Turn pairs of begin and end events into slices."""

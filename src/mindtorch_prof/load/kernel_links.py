@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from ..arrays import Array, BoolArray, IntArray, rows_by
+from ..arrays import Array, BoolArray, IntArray, distinct, rows_by
 from ..call_paths import paths
-from ..frames import is_left_out
 from ..trace import DEVICE_ANNOTATION, RUNTIME, Frames, Trace
-from ..tree import depths, innermost, one_timeline, parents, slices_of_rows, thread_slices
+from ..tree import (
+    depths,
+    innermost,
+    one_timeline,
+    parents,
+    slices_of_rows,
+    thread_bounds,
+    thread_slices,
+)
 
 _BLOCK = 1 << 16  # rows that are compared at a time: columns of temporary values stay short
 
@@ -58,20 +66,20 @@ def overlapping(trace: Trace) -> int:
     thread, start, end = trace.thread, trace.start_ns, trace.end_ns
     if not keep.all():
         thread, start, end = thread[keep], start[keep], end[keep]
-    parts = thread_slices(thread)
-    timeline = one_timeline(parts, start, end)
+    bounds = thread_bounds(thread)
+    timeline = one_timeline(bounds, start, end)
     if timeline is not None:
         return int(_nested(*timeline)[1].sum())
-    return sum(int(_nested(start[a:b], end[a:b])[1].sum()) for a, b in parts)
+    return sum(int(_nested(start[a:b], end[a:b])[1].sum()) for a, b in pairwise(bounds.tolist()))
 
 
 def _crossing_threads(thread: IntArray, start: IntArray, end: IntArray) -> list[tuple[int, int]]:
     """(first, last) rows of the threads in which an event ends after the one around it."""
-    parts = thread_slices(thread)
-    timeline = one_timeline(parts, start, end)
+    bounds = thread_bounds(thread)
+    timeline = one_timeline(bounds, start, end)
     if timeline is not None:
-        return slices_of_rows(parts, np.flatnonzero(_nested(*timeline)[1]))
-    return [(first, last) for first, last in parts if _nested(start[first:last], end[first:last])[1].any()]
+        return slices_of_rows(bounds, np.flatnonzero(_nested(*timeline)[1]))
+    return [(a, b) for a, b in pairwise(bounds.tolist()) if _nested(start[a:b], end[a:b])[1].any()]
 
 
 # ---------------------------------------------------------------------------------------------------- Python calls
@@ -85,13 +93,13 @@ def callers(
     caller_of: IntArray = np.full(len(start), -1, np.int64)
     numbered = own >= 0
     if not numbered.all():
-        parts = thread_slices(thread)
-        timeline = one_timeline(parts, start, end)
+        bounds = thread_bounds(thread)
+        timeline = one_timeline(bounds, start, end)
         if timeline is not None:
             caller_of, ends_late = _nested(*timeline)
             caller_of[ends_late] = -1
-            parts = []
-        for first, last in parts:
+            bounds = bounds[:0]
+        for first, last in pairwise(bounds.tolist()):
             part = slice(first, last)
             local, ends_late = _nested(start[part], end[part])
             local = np.where(ends_late, -1, local)
@@ -120,15 +128,14 @@ def stacks_of(
     thread: IntArray,
     start: IntArray,
     written: IntArray,
-    texts: list[str],
+    stacks: list[tuple[str, ...]],
     frames: Frames,
     wanted: BoolArray,
 ) -> tuple[IntArray, Sequence[tuple[str, ...]]]:
-    """The stack of each event, and the table of stacks: as the file words them (`written`, into `texts`), else the Python calls
+    """The stack of each event, and the table of stacks: those that the file has (`written`, into `stacks`), else the Python calls
     around the start of the events of `wanted`."""
-    if texts:
-        known: dict[str, str] = {}  # one copy of each frame, which many stacks have
-        return written.astype(np.int32), tuple([tuple(_frames_of(text, known)) for text in texts])
+    if stacks:
+        return written, tuple(stacks)
     stack = np.full(len(start), -1, np.int32)
     if not len(frames) or not wanted.any():
         return stack, ()
@@ -146,10 +153,6 @@ def stacks_of(
         call = innermost(frames.start_ns[a:b], frames.end_ns[a:b], local, start[rows])
         stack[rows] = np.where(call >= 0, path[np.maximum(call, 0) + a], -1)
     return stack, table
-
-
-def _frames_of(text: str, known: dict[str, str]) -> list[str]:
-    return [known.setdefault(part, part) for part in text.split(";") if part and not is_left_out(part)]
 
 
 # ---------------------------------------------------------------------------------------------------- forward and backward
@@ -272,35 +275,51 @@ def flow_sources(
     identity: IntArray,
     thread: IntArray,
     start: IntArray,
-    links: Links,
     correlation: IntArray,
-) -> IntArray:
-    """The ops from which flows lead to what a device did, for files that have flows and no correlation ids; -1: none."""
-    op = np.full(len(start), -1, np.int64)
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Rows of what a device did to which flows lead, and the threads and times that the flows come from, for files that have flows and no
+    correlation ids."""
     unlinked = np.flatnonzero(correlation < 0)
     if not len(unlinked) or not len(flows["start"]):
-        return op
-    begins = flows["begins"]
-    source = {
-        flow: (int(identity[place]), time)
-        for flow, place, time in zip(
-            flows["flow"][begins].tolist(), flows["thread"][begins].tolist(), flows["start"][begins].tolist()
-        )
-    }
-    target = {
-        (place, time): flow
-        for flow, place, time in zip(
-            flows["flow"][~begins].tolist(),
-            flows["thread"][~begins].tolist(),
-            flows["start"][~begins].tolist(),
-        )
-    }
-    sources = [
-        (row, source.get(target.get(key, -1)))
-        for row, key in zip(unlinked.tolist(), zip(thread[unlinked].tolist(), start[unlinked].tolist()))
-    ]
-    known = [(row, *thread_and_time) for row, thread_and_time in sources if thread_and_time is not None]
-    if known:
-        rows, threads, times = (np.array(column, np.int64) for column in zip(*known))
-        op[rows] = links.at(threads, times)
-    return op
+        return unlinked[:0], unlinked[:0], unlinked[:0]
+    ends = np.flatnonzero(~flows["begins"])
+    end = _last_places(
+        flows["thread"][ends], flows["start"][ends], thread[unlinked], start[unlinked], len(identity)
+    )
+    unlinked, ends = unlinked[end >= 0], ends[end[end >= 0]]
+    begins = np.flatnonzero(flows["begins"])
+    number = _pair_numbers(flows["category"], flows["flow"])
+    source = np.full(len(number), -1, np.int64)
+    source[number[begins]] = begins  # of several beginnings of a flow the last one stays
+    source = source[number[ends]]
+    unlinked, source = unlinked[source >= 0], source[source >= 0]
+    return unlinked, identity[flows["thread"][source]], flows["start"][source]
+
+
+def _last_places(
+    thread: IntArray, time: IntArray, wanted_thread: IntArray, wanted_time: IntArray, thread_count: int
+) -> IntArray:
+    """For each wanted (thread, time) its last place among others; -1: it is not among them. Threads are numbers below `thread_count`."""
+    if not len(time):
+        return np.full(len(wanted_time), -1, np.int64)
+    times, place = distinct(time)
+    keys = place * thread_count + thread
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    place = np.minimum(np.searchsorted(times, wanted_time), len(times) - 1)
+    wanted = place * thread_count + wanted_thread
+    last = np.searchsorted(keys, wanted, side="right") - 1
+    known = (last >= 0) & (keys[np.maximum(last, 0)] == wanted) & (times[place] == wanted_time)
+    return np.where(known, order[np.maximum(last, 0)], -1)
+
+
+def _pair_numbers(one: IntArray, two: IntArray) -> IntArray:
+    """Numbers of pairs of values, from 0 on: equal pairs have the same."""
+    order = np.lexsort((two, one))
+    changes = np.zeros(len(order), bool)
+    for column in (one, two):
+        ordered = column[order]
+        changes[1:] |= ordered[1:] != ordered[:-1]
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(changes)
+    return number

@@ -7,13 +7,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
-from ..json_types import DEEPEST, JSONObject, JSONScalar, JSONValue, nests_too_deep
+from ..json_types import DEEPEST, JSONObject, JSONValue, nests_too_deep
 from ..settings import DEFAULT_DTYPE, EVENT_COST, NUM_THREADS, Settings
 from ..trace import (
     ANNOTATION,
@@ -32,15 +32,15 @@ from ..trace import (
     Memory,
     Trace,
 )
-from ..tree import behind_owners, thread_slices
-from .collect import Arguments, Collector, Parsed
+from ..tree import behind_owners, thread_bounds
+from .collect import Arguments, Collector, Parsed, written_out
 from .flops import flops_of
-from .json_slices import RawEvent, Slices
+from .json_slices import Slices
 from .kernel_links import Links, callers, flow_sources, forward_threads, overlapping, snapped, stacks_of
+from .process_names import ThreadKey, plain_key, thread_number
 from .synthetic_marks import owners_of, without_gaps
 
 Table: TypeAlias = "dict[str, Array]"  # columns by name, see Collector
-ThreadKey: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # (pid, tid) as the file has them
 
 _FLAGS = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
 # further keys at the top of a file that have a place in a Trace
@@ -99,9 +99,11 @@ class _Builder:
             self.dropped[f"metadata that nests deeper than {DEEPEST} levels"] = len(deep)
         self.notes: list[str] = []
         self.lacks: list[str] = []
-        # names of other types than text become texts
+        # tables are taken before columns are sorted: each takes as much memory as its texts. Names of other types than text become texts
         self.texts = ["" if name is None else str(name) for name in collector.names.taken()]
-        self.has_stacks = bool(collector.stacks)
+        self.stacks, self.inputs = collector.stacks.taken(), collector.inputs.taken()
+        self.extras, self.device_extras = collector.extras.taken(), collector.taken_device_extras()
+        self.has_stacks = bool(self.stacks)
 
     def trace(self) -> Trace:
         collected, top = self.collected, self.top
@@ -115,10 +117,11 @@ class _Builder:
             _choose(host, ~hidden)
         self._leave_out_marks(host, device)
         self.identity = self._identities(host, frames, memory)
+        flows = self._flows(device)
         host = self.host = self._in_order(host)
         # columns are taken out where nothing else needs them: a file of 13,000,000 events has a GB of them
         thread = self.identity[host.pop("thread")]
-        start, end = host["start"], host.pop("length")
+        start, end = written_out(host.pop("start")), written_out(host.pop("length"))
         end += start
         recorded: BoolArray = host["synthetic"] == 0
         if all(builder.coarse for builder in builders[:3]):
@@ -130,21 +133,23 @@ class _Builder:
         name, names = _compact(host.pop("name"), self.texts)
         is_runtime: BoolArray = host["kind"] == RUNTIME
         kind, scope = _kinds(host.pop("kind"), name, names)
-        input_table = tuple([Inputs.from_json(text) for text in collected.inputs.taken()])
-        inputs = host["inputs"]
+        input_table = tuple([Inputs.from_json(text) for text in self.inputs])
+        inputs = written_out(host.pop("inputs"))
         stack, stacks = stacks_of(
-            thread, start, host.pop("stack"), collected.stacks.taken(), frame_columns, ~is_runtime
+            thread, start, written_out(host.pop("stack")), self.stacks, frame_columns, ~is_runtime
         )
-        flops = host.pop("flops")
+        flops = written_out(host.pop("flops"))
         unknown: BoolArray = flops < 0
         flops[unknown] = 0
         if top.get("with_flops") and (inputs >= 0).any():
             flops[unknown] = flops_of(name, names, inputs, input_table)[unknown]
-        links = Links(thread, start, end, host["external"], host.pop("correlation"), is_runtime, recorded)
-        device_columns = self._device(device, links)
+        external = written_out(host.pop("external"))
+        links = Links(thread, start, end, external, host.pop("correlation"), is_runtime, recorded)
+        device_columns = self._device(device, links, flows)
         self.repaired["External ids that several events share"] = links.shared
         del links
-        extra = host["extra"]
+        sequence, extra = written_out(host.pop("sequence")), host.pop("extra")
+        settings = self._settings(thread, device_columns, frame_columns, memory, inputs)
         return Trace(
             names=tuple(names),
             overloads=("",) * len(names),
@@ -154,8 +159,8 @@ class _Builder:
             thread=thread,
             kind=kind,
             scope=scope,
-            sequence=host["sequence"],
-            forward_thread=forward_threads(thread, host["sequence"], host["forward"]),
+            sequence=sequence,
+            forward_thread=forward_threads(thread, sequence, host.pop("forward")),
             inputs=inputs,
             flops=flops,
             stack=stack,
@@ -165,14 +170,14 @@ class _Builder:
             frames=frame_columns,
             device=device_columns,
             counters=self._counters(),
-            external=host["external"],
-            extra=extra if (extra >= 0).any() else None,
-            extra_table=Parsed(collected.extras.taken()),
+            external=external,
+            extra=written_out(extra) if (extra >= 0).any() else None,
+            extra_table=Parsed(self.extras),
             health=Health(unfinished=int(host["unfinished"].sum())),
             origin_ns=_base_ns(top),
             window_ns=self._window(start, end, device_columns, frame_columns),
             synthetic=None if recorded.all() else without_gaps(host["synthetic"]),
-            settings=self._settings(thread, device_columns, frame_columns, memory, inputs),
+            settings=settings,
         )
 
     # ------------------------------------------------------------------------------------------------ rows
@@ -235,19 +240,20 @@ class _Builder:
         for table in tables:
             used[table["thread"]] = True
         identities = np.zeros(len(keys), np.int64)
-        key_of: dict[int, ThreadKey] = {}  # by identity
-        identity_of: dict[ThreadKey, int] = {}  # the first one of each key
+        key_of: dict[int, ThreadKey] = {}  # by identity: the thread's own number
+        identity_of: dict[ThreadKey, int] = {}  # other identities, of threads that cannot have their number
         self.threads: dict[int, ThreadKey] = {}  # by identity
-        for place, (pid, tid) in enumerate(keys):
-            identity = _thread_number(tid)
-            key = _plain_key(pid), identity if identity is not None else tid
-            if identity is None or key_of.get(identity, key) != key or not 0 <= identity < 2**62:
-                identity = identity_of.get(key) or 2**62 + place
-            key_of[identity] = key
-            identity_of.setdefault(key, identity)
+        for place, given in enumerate(keys):
+            pid, tid = given
+            identity = thread_number(tid)
+            key = plain_key(pid), identity if identity is not None else tid
+            if key == given:
+                key = given  # a file may have a thread for each of its events: one object for each is enough
+            if identity is None or not 0 <= identity < 2**62 or key_of.setdefault(identity, key) != key:
+                identity = identity_of.setdefault(key, 2**62 + place)
             identities[place] = identity
             if used[place]:
-                self.threads.setdefault(identity, (pid, tid))
+                self.threads.setdefault(identity, given)
         return identities if len(identities) else np.zeros(1, np.int64)
 
     def _snapped(self, thread: IntArray, start: IntArray, end: IntArray) -> IntArray:
@@ -265,6 +271,7 @@ class _Builder:
         thread = self.identity[frames["thread"]]
         order = _outer_first((thread, frames["start"]), frames["length"], frames["own"])
         _choose(frames, order)
+        _write_out(frames)
         thread = thread[order]
         name, names = _compact(frames.pop("name"), self.texts)
         start, end = frames["start"], frames.pop("length")
@@ -274,23 +281,28 @@ class _Builder:
             self.repaired["Python ids that several calls share"] = repeated
         return Frames(tuple(names), name, start, end, thread, parent, frames["module"])
 
-    def _device(self, device: Table, links: Links) -> Device:
-        if not len(device["start"]):
-            return Device.none()
+    def _flows(self, device: Table) -> tuple[IntArray, IntArray, IntArray]:
+        """Where flows to the rows of a device come from, see `flow_sources`. Its rows are in the order of those of the Trace after that. Flows
+        are no part of a Trace: they are freed before its columns are written out."""
+        flows = self.collected.flows.whole()
         order = _outer_first((device["device"], device["stream"], device["start"]), device["length"])
         _choose(device, order)
+        del order
+        return flow_sources(flows, self.identity, device["thread"], device["start"], device["correlation"])
+
+    def _device(self, device: Table, links: Links, flows: tuple[IntArray, IntArray, IntArray]) -> Device:
+        if not len(device["start"]):
+            return Device.none()
+        del device["thread"]
+        _write_out(device)
         name, names = _compact(device.pop("name"), self.texts)
         start, end = device["start"], device.pop("length")
         end += start
-        flow = flow_sources(
-            self.collected.flows.whole(),
-            self.identity,
-            device["thread"],
-            start,
-            links,
-            device["correlation"],
-        )
-        launch, op = links.of(device["correlation"], device["external"], start, device["kind"], flow)
+        flow = np.full(len(start), -1, np.int64)
+        rows, threads, times = flows
+        if len(rows):
+            flow[rows] = links.at(threads, times)
+        launch, op = links.of(device["correlation"], device.pop("external"), start, device["kind"], flow)
         return Device(
             tuple(names),
             name,
@@ -303,11 +315,12 @@ class _Builder:
             launch,
             op,
             device["extra"],
-            Arguments(self.collected.device_extras),
+            Arguments(self.device_extras),
         )
 
     def _memory(self, memory: Table) -> Memory:
         _choose(memory, np.argsort(memory["start"], kind="stable"))
+        _write_out(memory)
         total = memory["total"]
         unknown = total < 0
         if unknown.any():
@@ -325,6 +338,7 @@ class _Builder:
     def _counters(self) -> Counters:
         counters = self.collected.counters.whole()
         _choose(counters, np.argsort(counters["start"], kind="stable"))
+        _write_out(counters)
         names = tuple(self.collected.counter_names)
         return Counters(names, counters["name"], counters["start"], counters["value"])
 
@@ -335,10 +349,10 @@ class _Builder:
         collected = self.collected
         starts = [int(column.min()) for column in (start, device.start_ns, frames.start_ns) if len(column)]
         ends = [int(column.max()) for column in (end, device.end_ns, frames.end_ns) if len(column)]
-        begun = min((span[0] for span in collected.spans), default=collected.window_start)
+        begun = collected.window_start if collected.span is None else collected.span[0]
         ended = collected.window_end
         if ended is None:
-            ended = max((span[1] for span in collected.spans), default=None)
+            ended = None if collected.span is None else collected.span[1]
         if begun is None or (starts and begun == 0 < min(starts)):
             begun = min(starts, default=0)
         if ended is None or ended < begun:
@@ -350,13 +364,14 @@ class _Builder:
     ) -> Settings:
         top, collected = self.top, self.collected
         flags = {flag: bool(top.get(flag)) for flag in _FLAGS}
-        thread_names, processes, labels = _metadata(collected.metadata)
-        pids = {_plain_key(pid) for pid, _ in self.threads.values()}
+        thread_names, processes = collected.process_names.threads, collected.process_names.processes
+        pids = {plain_key(pid) for pid, _ in self.threads.values()}
         numbers = [pid for pid in pids if isinstance(pid, int)]
+        thread_pids = {i: pid for i, (pid, _) in self.threads.items()} if len(pids) > 1 else {}
         main = _main_thread(thread, self.threads)
         pid = self.threads[main][0] if main in self.threads else (numbers[0] if numbers else 0)
         distributed = _object_at(top, "distributedInfo")
-        device_words = [*collected.categories, *labels.values(), *processes.values()]
+        device_words = [*collected.categories, *collected.process_names.labels.values(), *processes.values()]
         known = {*_KNOWN_KEYS, *_FLAGS, OWN_KEY}
         # files of 2021 have no flags: what was recorded shows in the events
         return Settings(
@@ -373,8 +388,8 @@ class _Builder:
             host_name=_text_at(top, "host_name"),
             pid=pid if isinstance(pid, int) else 0,
             thread=main,
-            threads={identity: self._thread_name(identity, thread_names) for identity in self.threads},
-            thread_pids={i: pid for i, (pid, _) in self.threads.items()} if len(pids) > 1 else {},
+            threads=self._named_threads(thread_names),
+            thread_pids=thread_pids,
             processes={pid: processes.get(pid, "") for pid in pids},
             device=_device_name(device_words) if len(device) else None,
             device_properties=tuple(_list_at(top, "deviceProperties")),
@@ -387,12 +402,16 @@ class _Builder:
             metadata={key: value for key, value in top.items() if key not in known},
         )
 
-    def _thread_name(self, identity: int, names: Mapping[ThreadKey, str]) -> tuple[int, str]:
-        """The system's number of a thread and its name, as the file has them."""
-        pid, tid = self.threads[identity]
-        number = _thread_number(tid)
-        name = names.get((_plain_key(pid), tid)) or names.get((_plain_key(pid), number), "")
-        return identity if number is None else number, name
+    def _named_threads(self, names: Mapping[ThreadKey, str]) -> dict[int, tuple[int, str]]:
+        """By identity the system's number of a thread and its name, as the file has them. In place of `threads`: a file may have as many
+        threads as events."""
+        threads: dict[int, Any] = self.threads
+        self.threads = {}
+        for identity, (pid, tid) in threads.items():
+            number = thread_number(tid)
+            name = names.get((plain_key(pid), tid)) or names.get((plain_key(pid), number), "")
+            threads[identity] = identity if number is None else number, name
+        return threads
 
 
 def _text_at(document: JSONObject, key: str) -> str:
@@ -456,8 +475,16 @@ def _choose(table: Table, which: IntArray | BoolArray) -> None:
     """Leave these rows in a table, in this order. One column after the other: only one of them is there twice."""
     if which.dtype != bool and bool((which[1:] > which[:-1]).all()) and len(which) == len(table["start"]):
         return  # all of them, as they are
+    count = int(np.count_nonzero(which)) if which.dtype == bool else len(which)
     for name, column in table.items():
-        table[name] = column[which]
+        is_constant = column.strides == (0,)
+        table[name] = np.broadcast_to(column[:1], count) if is_constant else column[which]
+
+
+def _write_out(table: Table) -> None:
+    """Give each value of a table a place in memory."""
+    for name, column in table.items():
+        table[name] = written_out(column)
 
 
 def _outer_first(keys: tuple[IntArray, ...], length: IntArray, *further: IntArray) -> IntArray:
@@ -524,52 +551,15 @@ def _running_totals(nbytes: IntArray, device: IntArray) -> IntArray:
 # ---------------------------------------------------------------------------------------------------- processes, threads, devices
 
 
-def _thread_number(tid: JSONValue) -> int | None:
-    if isinstance(tid, bool):
-        return None
-    if isinstance(tid, int):
-        return tid
-    if isinstance(tid, str) and tid.isascii() and tid.isdecimal() and len(tid) < 19:
-        return int(tid)
-    return None
-
-
-def _plain_key(pid: JSONScalar) -> JSONScalar:
-    number = _thread_number(pid)
-    return pid if number is None else number
-
-
-def _metadata(
-    events: list[RawEvent],
-) -> tuple[dict[ThreadKey, str], dict[JSONScalar, str], dict[JSONScalar, str]]:
-    """Names of threads and processes, and labels of processes."""
-    threads: dict[ThreadKey, str] = {}
-    processes: dict[JSONScalar, str] = {}
-    labels: dict[JSONScalar, str] = {}
-    for event in events:
-        args, pid, tid = event.get("args"), event.get("pid"), event.get("tid")
-        if not isinstance(args, dict) or isinstance(pid, (list, dict)) or isinstance(tid, (list, dict)):
-            continue
-        name, pid = event.get("name"), _plain_key(pid)
-        if name == "thread_name":
-            threads[pid, tid] = str(args.get("name", "")).strip()
-        elif name == "process_name":
-            processes[pid] = str(args.get("name", "")).strip()
-        elif name == "process_labels":
-            labels[pid] = str(args.get("labels", "")).strip()
-    return threads, processes, labels
-
-
 def _main_thread(thread: IntArray, threads: dict[int, ThreadKey]) -> int:
     """The thread whose number is its process's; else the one with most events."""
     for identity, (pid, tid) in threads.items():
-        if _plain_key(pid) == _thread_number(tid) and identity in (pid, tid, _thread_number(tid)):
+        if plain_key(pid) == thread_number(tid) and identity in (pid, tid, thread_number(tid)):
             return identity
-    parts = thread_slices(thread)
-    if not parts:
+    if not len(thread):
         return next(iter(threads), 0)
-    first, _ = max(parts, key=lambda part: part[1] - part[0])
-    return int(thread[first])
+    bounds = thread_bounds(thread)
+    return int(thread[bounds[np.argmax(np.diff(bounds))]])
 
 
 def _device_name(words: Iterable[str]) -> str:

@@ -426,19 +426,11 @@ class _LiveColumns:
     def _add_thread_names(self) -> None:
         """Names of the process and of its threads, as Kineto's files have them."""
         program = _comm(f"/proc/{self.pid}/comm")
-        metadata = self.collector.metadata
-        metadata.append({"name": "process_name", "pid": self.pid, "args": {"name": program}})
-        metadata.append({"name": "process_labels", "pid": self.pid, "args": {"labels": "CPU"}})
+        names = self.collector.process_names
+        names.processes[self.pid], names.labels[self.pid] = program.strip(), "CPU"
         for pid, tid in list(self.collector.threads):
             name = _comm(f"/proc/{self.pid}/task/{tid}/comm")
-            metadata.append(
-                {
-                    "name": "thread_name",
-                    "pid": pid,
-                    "tid": tid,
-                    "args": {"name": f"thread {tid} ({name})" if name else f"thread {tid}"},
-                }
-            )
+            names.threads[pid, tid] = f"thread {tid} ({name})" if name else f"thread {tid}"
 
     # ------------------------------------------------------------------------------------------------ what a file lacks
 

@@ -418,16 +418,16 @@ class _Reader:
 
     def _add_names(self) -> None:
         """Names of processes and threads."""
-        metadata = self.collector.metadata
+        names = self.collector.process_names
         known = {pid for pid, _ in self.collector.threads}
         for pid, name in self.file.values("PROCESSES", "pid", "name"):
             if pid in known and isinstance(name, str):
-                metadata.append({"name": "process_name", "pid": pid, "args": {"name": name}})
+                names.processes[pid] = name.strip()
         number, tid = self.file.integers("ThreadNames", "nameId", "globalTid")
         for name, global_tid in zip(self._text(number), tid.tolist()):
             key = _process(global_tid), global_tid & 0xFFFFFF
             if key in self.collector.threads:
-                metadata.append({"name": "thread_name", "pid": key[0], "tid": key[1], "args": {"name": name}})
+                names.threads[key] = name.strip()
 
     def _about(self) -> JSONObject:
         """What the export says of the recording, as a Kineto file says it at its top."""

@@ -193,12 +193,7 @@ def _kineto(
 
 def _names_ascend_processes(collector: Collector) -> bool:
     """Whether events of a list without a head are in processes that only Ascend captures have."""
-    names = [
-        args.get("name")
-        for event in collector.metadata
-        if event.get("name") == "process_name" and isinstance(args := event.get("args"), dict)
-    ]
-    return any(isinstance(name, str) and name.strip() in PROCESSES for name in names)
+    return any(name in PROCESSES for name in collector.process_names.processes.values())
 
 
 def _text_capture(source: Source, file: PathOrFile, shown: str, advance: Progress) -> Loaded:

@@ -6,7 +6,7 @@ torch itself would have called. So a list costs what its columns cost, and its f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -367,10 +367,3 @@ def _list_class(base: Object) -> Object:
     LiveEventList.__name__, LiveEventList.__qualname__ = base.__name__, base.__qualname__
     LiveEventList.__module__ = base.__module__
     return LiveEventList
-
-
-def whole_list(events: Iterable[object]) -> LiveLists | None:
-    """What answers for a list that `LiveLists.events` gave and that is unchanged."""
-    ask = getattr(events, "_whole_live", None)
-    answer: LiveLists | None = None if ask is None else ask()
-    return answer

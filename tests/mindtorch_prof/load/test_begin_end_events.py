@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindtorch_prof.load import begin_end_events
 from mindtorch_prof.load.begin_end_events import BeginEndEvents
 
 
@@ -26,3 +31,27 @@ def test_pairs_are_found_by_time_and_their_arguments_joined() -> None:
     ]
     assert dropped == {"ends without a beginning": 1, "no time": 1}
     assert sum(repaired.values()) == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("BBE"), st.integers(0, 9), st.integers(1, 3)), max_size=40))
+def test_pairs_are_the_same_however_long_the_pieces_are(drawn: list[tuple[str, int, int]]) -> None:
+    answers = []
+    for piece in (1, 3, 1000):
+        dropped: Counter[str] = Counter()
+        repaired: Counter[str] = Counter()
+        events = BeginEndEvents(dropped, repaired)
+        events.add(
+            [{**event(phase, t, f"op {n}", x=n), "tid": thread} for n, (phase, t, thread) in enumerate(drawn)]
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(begin_end_events, "_PIECE", piece)
+            answers.append([[each for _, group in events.slices() for each in group], dropped, repaired])
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_names_that_are_no_texts_stay_as_they_are() -> None:
+    events = BeginEndEvents(Counter(), Counter())
+    begun = [{**event("B", time), "name": name} for time, name in enumerate([None, 7, ["x"], ""])]
+    events.add([*begun, *[event("E", 9 - time) for time in range(4)]])
+    slices = [each for _, group in events.slices() for each in group]
+    assert [each.get("name") for each in slices] == ["", ["x"], 7, None]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from mindtorch_prof import load, tree
 from mindtorch_prof.load import kernel_links
+from mindtorch_prof.load.event_values import StackTable
 
 EVENTS = 200_000
 SHAPES: dict[str, Callable[[int, random.Random], str]] = {
@@ -52,21 +53,44 @@ def test_opening_takes_at_most_twice_the_memory_of_the_columns(shape: str, tmp_p
     assert peak <= 2 * column_bytes(trace) + slices
 
 
-DISTINCT: dict[str, Callable[[int], str]] = {
-    "names": lambda i: f'"ph":"X","ts":{i},"dur":1,"name":"the op {i}"',
-    "arguments": lambda i: f'"ph":"X","ts":{i},"dur":1,"name":"a","args":{{"x":{i}}}',
-    "names of begin and end events": lambda i: f'"ph":"{"BE"[i % 2]}","ts":{i},"name":"op {i // 2}"',
+def _flow(i: int) -> str:
+    """Of each four events an op, a flow that begins in it and ends at a kernel, and the kernel."""
+    phase, place = (("X", 1), ("s", 1), ("f", 7), ("X", 7))[i % 4]
+    time = i - i % 4 + max(i % 4, 2) if place == 7 else i
+    cat = ("cpu_op", "async_npu", "async_npu", "kernel")[i % 4]
+    return f'"ph":"{phase}","cat":"{cat}","pid":1,"tid":{place},"ts":{time},"id":{i // 4},"dur":1,"name":"a"'
+
+
+STACK = ";".join(f"package/module_{n}.py({n}): function" for n in range(10))
+ON_ONE_THREAD = '"cat":"cpu_op","pid":1,"tid":1,'
+# events of which most memory would be taken by what is not kept
+MANY: dict[str, Callable[[int], str]] = {
+    "names": lambda i: f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"the op {i}"',
+    "arguments": lambda i: f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"a","args":{{"x":{i}}}',
+    "begin and end events": lambda i: f'{ON_ONE_THREAD}"ph":"{"BE"[i % 2]}","ts":{i},"name":"a"',
+    "begin events": lambda i: f'{ON_ONE_THREAD}"ph":"B","ts":{i},"name":"a"',
+    "names of begin and end events": lambda i: (
+        f'{ON_ONE_THREAD}"ph":"{"BE"[i % 2]}","ts":{i},"name":"op {i // 2}"'
+    ),
     "arguments of begin and end events": lambda i: (
-        f'"ph":"{"BE"[i % 2]}","ts":{i},"name":"a","args":{{"x":{i // 2}}}'
+        f'{ON_ONE_THREAD}"ph":"{"BE"[i % 2]}","ts":{i},"name":"a","args":{{"x":{i // 2}}}'
+    ),
+    "stacks": lambda i: (
+        f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"a","args":{{"Call stack":"{STACK};t.py({i}): f"}}'
+    ),
+    "threads": lambda i: f'"cat":"cpu_op","ph":"X","pid":1,"tid":{i},"ts":{i},"dur":1,"name":"a"',
+    "flows": _flow,
+    "names of threads": lambda i: (
+        f'"ph":"M","pid":1,"tid":{i % 9},"name":"thread_name","args":{{"name":"t"}}'
+        if i % 2
+        else f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"a"'
     ),
 }
 
 
-@pytest.mark.parametrize("texts", DISTINCT)
-def test_opening_a_file_of_distinct_texts_takes_at_most_three_times_what_is_kept(
-    texts: str, tmp_path: Path
-) -> None:
-    events = ['{"cat":"cpu_op","pid":1,"tid":1,' + DISTINCT[texts](i) + "}" for i in range(EVENTS // 2)]
+@pytest.mark.parametrize("what", MANY)
+def test_opening_a_file_takes_at_most_twice_what_is_kept(what: str, tmp_path: Path) -> None:
+    events = ["{" + MANY[what](i) + "}" for i in range(EVENTS // 2)]
     (tmp_path / "t.json").write_text('{"traceEvents":[' + ",".join(events) + "]}")
     del events
     load(tmp_path / "t.json")  # imports what is needed
@@ -78,7 +102,21 @@ def test_opening_a_file_of_distinct_texts_takes_at_most_three_times_what_is_kept
         tracemalloc.stop()
     assert len(trace)
     slices = 4 << 20  # what is parsed at a time
-    assert peak <= 3 * kept + slices
+    assert peak <= 2 * kept + slices
+
+
+def test_stacks_of_the_same_frames_get_the_same_number() -> None:
+    table = StackTable()
+    left_out = "torch/autograd/__init__.py(99): backward"
+    texts = [
+        "a.py(1): f;b.py(2): g",
+        "b.py(2): g",
+        f"a.py(1): f;;{left_out};b.py(2): g",
+        "a.py(1): f;b.py(2): g",
+    ]
+    assert [table[text] for text in texts] == [0, 1, 0, 0]
+    assert len(table) == 2
+    assert table.taken() == [("a.py(1): f", "b.py(2): g"), ("b.py(2): g",)]
 
 
 @pytest.mark.skipif(

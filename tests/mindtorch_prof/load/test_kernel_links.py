@@ -6,7 +6,12 @@ import kineto_documents as documents
 import numpy as np
 import pytest
 from average_rows import row
+from hypothesis import given
+from hypothesis import strategies as st
 from kineto_documents import event_names, load_document
+
+from mindtorch_prof.load.collect import Collector
+from mindtorch_prof.load.kernel_links import flow_sources
 
 
 @pytest.mark.parametrize(
@@ -91,3 +96,42 @@ def test_without_forward_ops_backward_events_belong_to_the_thread_with_most_even
     busy = [documents.event("MulBackward0", 100.0 * n, 10.0, tid=2, **backward) for n in range(5)]
     trace = load_document([*idle, *busy]).trace
     assert trace.forward_thread.tolist() == [0, 0, 2, 2, 2, 2, 2]
+
+
+FLOW = st.tuples(
+    st.integers(0, 1), st.integers(0, 3), st.booleans(), st.integers(0, 2), st.integers(0, 4)
+)  # category, id, whether it begins, thread, time
+TARGET = st.tuples(
+    st.integers(0, 2), st.integers(0, 4), st.sampled_from([-1, -1, 5])
+)  # thread, time, correlation
+
+
+@given(st.lists(FLOW, max_size=12), st.lists(TARGET, max_size=6))
+def test_flows_lead_from_their_last_beginning_to_what_starts_at_their_end(
+    flows: list[tuple[int, int, bool, int, int]], targets: list[tuple[int, int, int]]
+) -> None:
+    begins = {(cat, flow): (thread, time) for cat, flow, begin, thread, time in flows if begin}
+    ends = {(thread, time): (cat, flow) for cat, flow, begin, thread, time in flows if not begin}
+    expected = [
+        (row, 100 + source[0], source[1])
+        for row, (thread, time, correlation) in enumerate(targets)
+        if correlation < 0 and (source := begins.get(ends.get((thread, time), (-1, -1)))) is not None
+    ]
+    types = {"category": np.int32, "flow": np.int64, "begins": bool, "thread": np.int32, "start": np.int64}
+    columns = {
+        name: np.array([flow[place] for flow in flows], kind)
+        for place, (name, kind) in enumerate(types.items())
+    }
+    thread, start, correlation = np.array(targets, np.int64).reshape(-1, 3).T
+    rows = flow_sources(columns, np.arange(100, 103), thread, start, correlation)
+    assert list(zip(*[column.tolist() for column in rows])) == expected
+
+
+def test_ids_of_flows_are_told_apart_as_json_tells_them_apart() -> None:
+    collector = Collector()
+    ids = [1, 1.0, "1", 2**62, 2**70, "1", -3, None, 2**70]
+    numbers = [collector._flow_number(each) for each in ids]
+    groups = [
+        [place for place, number in enumerate(numbers) if number == each] for each in dict.fromkeys(numbers)
+    ]
+    assert groups == [[0, 1], [2, 5], [3], [4, 8], [6], [7]]

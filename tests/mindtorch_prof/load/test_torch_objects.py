@@ -11,7 +11,7 @@ from fake_kineto import FakeEvent, FakeResults
 
 from mindtorch_prof.load.kineto_events import KinetoEvents
 from mindtorch_prof.load.torch_lists import TorchLists
-from mindtorch_prof.load.torch_objects import LiveLists, own_family, whole_list
+from mindtorch_prof.load.torch_objects import LiveLists, own_family
 from mindtorch_prof.torch_api.enums import DeviceType
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.function_events import FunctionEvent
@@ -79,9 +79,9 @@ def test_averages_add_up(live: LiveLists) -> None:
 
 def test_a_list_answers_from_columns_only_while_it_is_whole(live: LiveLists) -> None:
     events: Any = live.events()
-    assert whole_list(events) is live
+    assert events._whole_live() is live
     del events[0]
-    assert whole_list(events) is None
+    assert events._whole_live() is None
     assert {row.key: row.count for row in events.key_averages()} == {"aten::mm": 2, "[memory]": 1}
 
 
