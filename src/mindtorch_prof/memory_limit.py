@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .number_formats import format_memory
+
+# Bytes that must be left at the beginning: importing modules with less fails in many ways, not all of which tell that memory is short.
+_LEAST = 16 << 20
 
 
 @contextmanager
@@ -22,17 +26,31 @@ def memory_limit(size: int | None) -> Iterator[None]:
         import resource
     except ImportError:
         raise MemoryError(f"memory cannot be limited on {sys.platform}") from None
+    import numpy as np  # noqa: F401  before the limit: its BLAS ends the process if it gets too little memory while it is loaded
+
     before, most = resource.getrlimit(resource.RLIMIT_DATA)
     bounds = [limit for limit in (size, before, most) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), most))
     try:
+        bytearray(_LEAST)
         yield
-    except RuntimeError as error:
-        if "can't start new thread" not in str(error):
+    except Exception as error:
+        if isinstance(error, MemoryError) or not _is_of_memory(error):
             raise
-        raise MemoryError("no memory for a thread") from error
+        raise MemoryError(str(error)) from error
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (before, most))
+
+
+def _is_of_memory(error: BaseException | None) -> bool:
+    """Whether memory that could not be had led to an error: threads, maps and imports have errors of their own for that."""
+    while error is not None:
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+            return True
+        if any(words in str(error) for words in ("can't start new thread", "Cannot allocate memory")):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def memory_sentence(size: int | None, error: MemoryError) -> str:

@@ -98,3 +98,18 @@ def test_a_name_that_ends_in_gz_is_compressed_only_by_exports(tmp_path: Path) ->
     with open_atomically(tmp_path / "weights.gz") as out:
         out.write(b"as it is")
     assert (tmp_path / "weights.gz").read_bytes() == b"as it is"
+
+
+def test_the_content_is_on_the_disk_before_the_name_is_given_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(
+        os, "fsync", lambda file: calls.append(f"{os.fstat(file).st_size} bytes") or fsync(file)
+    )
+    monkeypatch.setattr(os, "replace", lambda *paths: calls.append("renamed") or replace(*paths))
+    with open_for_export(tmp_path / "t.json") as out:
+        out.write(b"12345")
+    assert calls == ["5 bytes", "renamed"]
+    assert (tmp_path / "t.json").read_text() == "12345"

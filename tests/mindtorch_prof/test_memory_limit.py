@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 import subprocess
 import sys
@@ -29,15 +30,36 @@ def test_every_command_has_the_option(command: str, capsys: pytest.CaptureFixtur
     assert "--max-memory SIZE" in capsys.readouterr().out
 
 
-def test_a_trace_that_needs_more_is_one_sentence_and_code_3(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [1, 20, 60])
+def test_a_trace_that_needs_more_is_one_sentence_and_code_3(tmp_path: Path, size: int) -> None:
     events = [documents.event("aten::add", 10 * i, 5) for i in range(20_000)]
     path = documents.write(tmp_path / "trace.json.gz", events)
     words = [sys.executable, "-m", "mindtorch_prof", "summary", str(path), "--max-memory"]
-    done = subprocess.run([*words, "1MB"], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("mindtorch-prof: more memory is needed than --max-memory allows (1.00 MB)")
+    done = subprocess.run([*words, f"{size}MB"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert done.stderr.startswith(
+        f"mindtorch-prof: more memory is needed than --max-memory allows ({size}.00 MB)"
+    )
     assert done.stderr.count("\n") == 1
     assert subprocess.run([*words, "2GB"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        ImportError("x.so: failed to map segment from shared object: Cannot allocate memory"),
+        RuntimeError("can't start new thread"),
+    ],
+)
+def test_errors_that_want_of_memory_leads_to_are_memory_errors(error: Exception) -> None:
+    with pytest.raises(MemoryError), memory_limit(1 << 40):
+        raise error
+
+
+def test_other_errors_pass_the_limit_of_memory() -> None:
+    with pytest.raises(FileNotFoundError), memory_limit(1 << 40):
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
 
 
 @pytest.mark.parametrize(
