@@ -14,7 +14,7 @@ import pytest
 from chromium import Browser
 from kineto_documents import waiting_device
 from synthetic_traces import linear_with_synthetic_ops
-from trace_builder import calls_in_a_row, op_with_a_kernel
+from trace_builder import calls_in_a_row, make_device, make_trace, op_with_a_kernel
 from trace_file_builder import noisy_ops
 
 import mindtorch_v2 as torch
@@ -23,8 +23,10 @@ from mindtorch_prof.analysis.advice import advise
 from mindtorch_prof.analysis.diff_tree import diff_tree
 from mindtorch_prof.analysis.figures import figures
 from mindtorch_prof.export.html import export_html
+from mindtorch_prof.settings import Settings
 from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_prof.torch_api.results import Results
+from mindtorch_prof.trace import DEVICE_COPY, DEVICE_KERNEL
 from mindtorch_v2 import nn
 from mindtorch_v2.profiler import profile, record_function, schedule
 
@@ -786,6 +788,18 @@ def test_the_device_view_shows_the_breakdown_on_desks_and_phones(page: Browser, 
         assert shown == f"{times.idle_us:.3f} µs"
         assert page.js("document.querySelectorAll('#app img').length") == 0
         assert page.js("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_the_device_view_of_an_ascend_capture_tells_the_copies_that_it_leaves_out(
+    page: Browser, tmp_path: Path
+) -> None:
+    copy, kernel = ("MEMCPY_ASYNC", 0, 1500, 3, DEVICE_COPY, 0), ("MatMulV2", 2000, 3000, 2, DEVICE_KERNEL, 0)
+    trace = make_trace(("aten::mm", 0, 10), device=make_device(copy, kernel), settings=Settings(device="npu"))
+    export_html(Results(trace), tmp_path / "npu.html")
+    page.open(tmp_path / "npu.html", "#device")
+    page.wait("document.querySelector('section[data-device] .health')")
+    text = page.js("document.querySelector('section[data-device] .health').textContent")
+    assert "copies before the first and after the last computation or communication (1.500 µs)" in text
 
 
 def test_the_overview_stacks_each_step_of_a_device_by_what_it_did(page: Browser, tmp_path: Path) -> None:

@@ -166,7 +166,8 @@ class DeviceBreakdown(Breakdown):
     work_ns: int  # the durations of all its work together, also of what was launched before the recording
     without_op_ns: int  # of that, the work that no op launched
     launched_before_events: int  # left out: launched before the recording began
-    launched_before_ns: int  # how long those ran
+    launched_before_ns: int  # the time in which at least one of those ran
+    outer_copies_ns: int  # left out on Ascend: copies before the first and after the last other work, their durations added up
     outside_steps_ns: int  # busy time of the work that was launched in no step
     longest_idle_ns: int
     streams: tuple[StreamBreakdown, ...]
@@ -193,6 +194,7 @@ class DeviceBreakdown(Breakdown):
             "without_op_share": self.without_op_share,
             "launched_before_events": self.launched_before_events,
             "launched_before_us": self.launched_before_ns / 1000,
+            "outer_copies_us": self.outer_copies_ns / 1000,
             "outside_steps_us": self.outside_steps_ns / 1000,
             "steps": [step.to_dict() for step in self.steps],
             "streams": [stream.to_dict() for stream in self.streams],
@@ -322,6 +324,7 @@ class DeviceWork(NamedTuple):
     start_ns: IntArray
     end_ns: IntArray
     work_class: IntArray  # COMPUTATION, COMMUNICATION or COPY
+    duration_ns: IntArray  # also of copies that are cut
 
 
 def device_work(trace: Trace) -> DeviceWork:
@@ -332,7 +335,7 @@ def device_work(trace: Trace) -> DeviceWork:
     start, end, classes = device.start_ns[rows], device.end_ns[rows], work_classes(device)[rows]
     if trace.settings.device == ASCEND:
         start, end = without_outer_copies(place, start, end, classes, len(numbers))
-    return DeviceWork(rows, numbers, place, start, end, classes)
+    return DeviceWork(rows, numbers, place, start, end, classes, (device.end_ns - device.start_ns)[rows])
 
 
 def has_an_op(trace: Trace) -> BoolArray:
@@ -395,10 +398,11 @@ def device_breakdown(recording: Recording) -> list[DeviceBreakdown]:
     """What each device did with its time, in the order of the devices' numbers; empty without device work."""
     trace = recording if isinstance(recording, Trace) else as_results(recording).trace
     device = trace.device
-    rows, numbers, place, start, end, classes = device_work(trace)
+    rows, numbers, place, start, end, classes, duration_ns = device_work(trace)
     if not len(rows):
         return []
     before = launched_before_recording(device)
+    cut_ns = duration_ns - (end - start)
     whole = breakdown_by(place, start, end, classes, len(numbers))
     work_ns = work_by_device(device, numbers, device.works)
     without_op_ns = work_by_device(device, numbers, work_without_op(trace))
@@ -425,6 +429,7 @@ def device_breakdown(recording: Recording) -> list[DeviceBreakdown]:
                 without_op_ns=int(without_op_ns[index]),
                 launched_before_events=len(earlier),
                 launched_before_ns=_length(earlier_start[earlier], earlier_end[earlier]),
+                outer_copies_ns=int(cut_ns[own].sum()),
                 outside_steps_ns=int(without_step[index]) if numbers_of_steps else 0,
                 longest_idle_ns=_longest_gap(start[own], end[own]),
                 streams=tuple(streams[index]),

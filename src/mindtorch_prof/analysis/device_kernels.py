@@ -1,6 +1,7 @@
 """Device kernels: a recording in; the work of each device by type, by op and by direction of copies out.
 
-Times are unions: what overlaps counts once within a row. The work is that of `device_breakdown`.
+Times of kernels are unions: what overlaps counts once within a row. The work is that of `device_breakdown`, but the rows of copies by
+direction also have those that it leaves out on Ascend, with their durations.
 """
 
 from __future__ import annotations
@@ -86,12 +87,13 @@ def device_kernels(recording: Recording) -> list[DeviceKernels]:
     op_of = np.full(len(work.rows), len(trace.names), np.int64)
     has_op = has_an_op(trace)[work.rows]
     op_of[has_op] = trace.name[device.op[work.rows[has_op]]]
+    counts = (work.end_ns > work.start_ns) | (work.duration_ns == 0)  # not left out
     return [
         DeviceKernels(
             number,
-            _rows(work, np.flatnonzero(work.place == place), type_of, types),
-            _rows(work, np.flatnonzero(work.place == place), op_of, ops),
-            _rows(work, np.flatnonzero(work.place == place), name, device.names),
+            _rows(work, np.flatnonzero(counts & (work.place == place)), type_of, types),
+            _rows(work, np.flatnonzero(counts & (work.place == place)), op_of, ops),
+            _rows(work, np.flatnonzero(counts & (work.place == place)), name, device.names),
             _copies(
                 trace, work, np.flatnonzero((work.place == place) & np.isin(kind, (DEVICE_COPY, DEVICE_SET)))
             ),
@@ -111,7 +113,7 @@ def _rows(
     lengths = union_lengths(group, start, end, len(names))
     busy = int(union_lengths(np.zeros(len(rows), np.int64), start, end, 1)[0])
     count = np.bincount(group, minlength=len(names))
-    total = np.bincount(group, weights=end - start, minlength=len(names))
+    total = np.bincount(group, weights=work.duration_ns[rows], minlength=len(names))
     return tuple(
         WorkRow(
             str(names[i]),
@@ -128,7 +130,7 @@ def _copies(trace: Trace, work: DeviceWork, rows: IntArray) -> tuple[CopyRow, ..
     device = trace.device
     used, group = distinct(device.name[work.rows[rows]])
     nbytes = _bytes(trace, work.rows[rows])
-    length = work.end_ns[rows] - work.start_ns[rows]
+    length = work.duration_ns[rows]
     found = []
     for place, name in enumerate(used.tolist()):
         here = group == place

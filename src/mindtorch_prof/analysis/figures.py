@@ -5,7 +5,7 @@
 - *events*: what the host did, as tables count it: neither synthetic events nor Python calls; an only child of its parent's name is its parent
 - *device events*: kernels, copies and memsets; neither annotations on a device nor waiting
 - *span*: from the first start to the last end of these events; marks of the recording's window, such as "Record Window End", are not part of it
-- *device busy*: the union of a device's events, as a share of the device's own span (see `device_usage`)
+- *device busy*: the union of a device's events, as a share of the device's own span (see `device_breakdown`)
 - *without an op*: device time that no op of the trace launched, as a share of all device time
 - *peak memory*: the highest running total of one device; totals of different devices are never added
 """
@@ -20,8 +20,7 @@ import numpy as np
 from ..arrays import BoolArray, rows_by
 from ..steps import steps_of
 from ..trace import PYTHON, Trace
-from .device_breakdown import work_by_device, work_without_op
-from .device_usage import ALL_STREAMS, device_usage
+from .device_breakdown import device_breakdown, work_without_op
 from .intervals import union
 from .recording import Recording, as_results, recorded_results
 from .sheet import Sheet
@@ -44,8 +43,13 @@ class DeviceFigures:
     busy_us: float  # in which at least one event ran
     busy_share: float  # of the span
     idle_us: float  # the rest of the span
-    kernel_us: float  # in which at least one kernel ran
+    computation_us: float  # in which at least one kernel computed
+    exposed_communication_us: float  # communication ran, and no computation
+    exposed_copy_us: float  # copies ran, and neither of them
     work_us: float  # the sum of all durations
+    launched_before_events: (
+        int  # launched before the recording: `events` and the times but `work_us` leave them out
+    )
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,8 @@ class Figures:
     cpu_busy_us: float  # in which at least one op ran on the host
     cpu_busy_share: float
     self_cpu_us: float  # the sum of self times
+    device_count: int
+    device_events_launched_before: int  # before the recording: busy time and span leave them out
     device_span_us: float  # sums over devices
     device_busy_us: float
     device_busy_share: float
@@ -122,6 +128,8 @@ def figures(source: Recording) -> Figures:
         cpu_busy_us=busy / 1000,
         cpu_busy_share=_share(busy, end - start),
         self_cpu_us=int(results.shown_self_ns[events_shown(results)].sum()) / 1000,
+        device_count=len(devices),
+        device_events_launched_before=sum(each.launched_before_events for each in devices),
         device_span_us=device_span,
         device_busy_us=device_busy,
         device_busy_share=_share(device_busy, device_span),
@@ -185,22 +193,22 @@ def device_label(trace: Trace, number: int) -> str:
 
 
 def _devices(trace: Trace) -> tuple[DeviceFigures, ...]:
-    usages = [usage for usage in device_usage(trace) if usage.stream == ALL_STREAMS]
-    numbers = np.array([usage.device for usage in usages], np.int64)
-    work_ns = work_by_device(trace.device, numbers, trace.device.works).tolist()
     return tuple(
         DeviceFigures(
-            usage.device,
-            device_label(trace, usage.device),
-            usage.events,
-            usage.span_us,
-            usage.busy_us,
-            usage.utilisation,
-            usage.idle_us,
-            usage.kernel_us,
-            work / 1000,
+            times.device,
+            device_label(trace, times.device),
+            times.events,
+            times.span_us,
+            times.busy_us,
+            times.busy_share,
+            times.idle_us,
+            times.computation_us,
+            times.exposed_communication_us,
+            times.exposed_copy_us,
+            times.work_ns / 1000,
+            times.launched_before_events,
         )
-        for usage, work in zip(usages, work_ns)
+        for times in device_breakdown(trace)
     )
 
 

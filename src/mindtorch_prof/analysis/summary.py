@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from ..number_formats import counted
 from ..text_escaping import terminal_text
 from ..text_tables import TextColumn, layout
 from ..trace import NODE, OP
@@ -59,6 +60,8 @@ class Recorded(TypedDict):
 
 
 class _DeviceTimes(TypedDict, total=False):
+    device_count: int
+    device_events_launched_before: int  # before the recording: busy time and span leave them out
     device_span_us: float  # from the first to the last event of the device, of all devices together
     device_busy_us: float
     device_busy_share: float  # of that span
@@ -227,6 +230,8 @@ def _times(known: Figures) -> Times:
         "self_cpu_us": known.self_cpu_us,
     }
     if known.devices:
+        times["device_count"] = known.device_count
+        times["device_events_launched_before"] = known.device_events_launched_before
         times["device_span_us"] = known.device_span_us
         times["device_busy_us"] = known.device_busy_us
         times["device_busy_share"] = known.device_busy_share
@@ -426,7 +431,7 @@ def summary_text(data: Summary, *, markdown: bool = False, width: int | None = P
     ranks = f" of {recorded['world_size']}" if recorded["world_size"] is not None else ""
     rank = f"; rank {recorded['rank']}{ranks}" if recorded["rank"] is not None else ""
     lines.append(
-        f"{_plural(recorded['events'], 'event')}{_left_out(recorded['synthetic_events'])} on {_plural(recorded['threads'], 'thread')}{where}; {_plural(recorded['steps'], 'step')}{rank}; "
+        f"{counted(recorded['events'], 'event')}{_left_out(recorded['synthetic_events'])} on {counted(recorded['threads'], 'thread')}{where}; {counted(recorded['steps'], 'step')}{rank}; "
         f"has {', '.join(recorded['has']) or 'times only'}"
     )
     devices: Devices = {
@@ -439,23 +444,21 @@ def summary_text(data: Summary, *, markdown: bool = False, width: int | None = P
     lines += ["", head + "Time"]
     lines.append(
         f"{bullet}span {_us(times['span_us'])}; CPU busy (running ops) {times['cpu_busy_share']:.1%}"
-        + (
-            f"; device busy {times['device_busy_share']:.1%} of its {_us(times['device_span_us'])}"
-            if "device_busy_share" in times
-            else ""
-        )
+        + _device_busy(times)
     )
     if data["overhead"]:
         lines.append(f"{bullet}{data['overhead']['sentence']}")
     if steps:
-        lines.append(
-            f"{bullet}{_plural(steps['count'], 'step')}: median {_us(steps['p50_us'])}, {_us(steps['min_us'])} to {_us(steps['max_us'])} "
-            f"(step {steps['slowest']}), first {_us(steps['first_us'])}"
-        )
         device = f", device busy {steps['device_busy_share']:.1%}" if "device_busy_share" in steps else ""
-        lines.append(
-            f"{bullet}per step (median): {steps['events']:,.0f} events, CPU busy {steps['busy_share']:.1%}{device}"
-        )
+        in_step = f"{counted(round(steps['events']), 'event')}, CPU busy {steps['busy_share']:.1%}{device}"
+        if steps["count"] == 1:
+            lines.append(f"{bullet}step {steps['slowest']}: {_us(steps['first_us'])}; {in_step}")
+        else:
+            lines.append(
+                f"{bullet}{steps['count']:,} steps: median {_us(steps['p50_us'])}, {_us(steps['min_us'])} to {_us(steps['max_us'])} "
+                f"(step {steps['slowest']}), first {_us(steps['first_us'])}"
+            )
+            lines.append(f"{bullet}per step (median): {in_step}")
     if data["memory"]:
         memory = data["memory"]
         lines += [
@@ -484,12 +487,21 @@ def summary_text(data: Summary, *, markdown: bool = False, width: int | None = P
     return "\n".join(map(terminal_text, lines)) + "\n"
 
 
+def _device_busy(times: Times) -> str:
+    if "device_busy_share" not in times:
+        return ""
+    devices, before = times["device_count"], times["device_events_launched_before"]
+    whose = (
+        "device busy {} of its {}"
+        if devices == 1
+        else f"{devices:,} devices busy {{}} of their {{}} together"
+    )
+    text = "; " + whose.format(f"{times['device_busy_share']:.1%}", _us(times["device_span_us"]))
+    return f"{text}, without the {counted(before, 'event')} launched before the recording" if before else text
+
+
 def _left_out(synthetic: int) -> str:
     return f" (and {synthetic:,} synthetic, which are not counted)" if synthetic else ""
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _us(value: object) -> str:

@@ -104,7 +104,9 @@ def run(options: argparse.Namespace) -> int:
     parts = list(zip(devices, device_kernels(trace), idle_causes(trace)))
     if not parts:
         print("No work of a device in this trace.")
-    for each in parts:
+    for number, each in enumerate(parts):
+        if number:
+            print()
         _print_device(trace, *each, options)
     if match is not None:
         print(f"\n{terminal_text(match.sentence())}")
@@ -227,7 +229,12 @@ def _notes(times: DeviceBreakdown) -> list[str]:
     if times.launched_before_events:
         notes.append(
             f"left out of these times: {times.launched_before_events:,} kernels and copies that were launched before the "
-            f"recording ({formatted(times.launched_before_ns / 1000, 'us')})"
+            f"recording (busy for {formatted(times.launched_before_ns / 1000, 'us')})"
+        )
+    if times.outer_copies_ns:
+        notes.append(
+            "left out of these times: copies before the first and after the last computation or communication "
+            f"({formatted(times.outer_copies_ns / 1000, 'us')}), as torch_npu does"
         )
     if times.outside_steps_ns and times.steps:
         notes.append(f"work launched outside of steps: {formatted(times.outside_steps_ns / 1000, 'us')}")

@@ -18,6 +18,7 @@ from mindtorch_prof.analysis.device_breakdown import device_breakdown
 from mindtorch_prof.analysis.device_kernels import NO_OP, device_kernels
 from mindtorch_prof.analysis.graph_capture import with_captured_ops
 from mindtorch_prof.load import load
+from mindtorch_prof.settings import Settings
 from mindtorch_prof.trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
 
 
@@ -191,3 +192,18 @@ def without_fills(trace: Trace) -> Trace:
     """The trace as the version of TraceLens saw it that made the table: fills of memory were no work."""
     kind = np.where(trace.device.kind == DEVICE_SET, DEVICE_ANNOTATION, trace.device.kind)
     return replace(trace, device=replace(trace.device, kind=kind))
+
+
+def test_a_copy_that_an_ascend_breakdown_leaves_out_keeps_its_duration_among_the_copies() -> None:
+    work = make_device(
+        ("MEMCPY_ASYNC", 0, 1000, 3, DEVICE_COPY, 0),
+        ("MatMulV2", 2000, 3000, 2, DEVICE_KERNEL, 0),
+        ("MEMCPY_ASYNC", 2500, 2600, 3, DEVICE_COPY, 0),
+        ("MatMulV2", 3000, 4000, 2, DEVICE_KERNEL, 0),
+    )
+    trace = make_trace(("aten::mm", 0, 10), device=work, settings=Settings(device="npu"))
+    (kernels,), (times,) = device_kernels(trace), device_breakdown(trace)
+    assert [(row.count, row.time_us) for row in kernels.copies] == [(2, 1.1)]
+    row = next(row for row in kernels.by_name if row.name == "MEMCPY_ASYNC")
+    assert (row.count, row.time_us, row.mean_us) == (1, 0.1, 0.1)
+    assert (times.span_ns, times.copy_ns, times.outer_copies_ns) == (2000, 100, 1000)

@@ -74,3 +74,18 @@ def test_a_capture_that_cannot_be_read_is_named(gpu: str, capsys: pytest.Capture
 
     assert cli.main(["device", gpu, "--capture", "missing.json"]) == 2
     assert "missing.json" in capsys.readouterr().err
+
+
+def test_devices_are_separated_by_an_empty_line(tmp_path: Path, printed: Printed) -> None:
+    work = [documents.event("k", 10.0, 30, "kernel", 7, device=number, stream=7) for number in (0, 1)]
+    text = printed("device", str(documents.write(tmp_path / "t.json", work)))
+    assert "\n\nDevice 1" in text
+
+
+def test_copies_that_the_times_of_an_ascend_device_leave_out_are_told(
+    ecosystem: Path, printed: Printed
+) -> None:
+    text = printed("device", str(ecosystem / "ascend" / "text_level1" / "rank0_ascend_pt"))
+    assert "left out of these times: copies before the first and after the last" in text
+    copies = text[text.index("\nCopies and memory fills") :]
+    assert next(line.split() for line in copies.splitlines() if "MEMCPY" in line)[1:] == ["24", "878.857us"]

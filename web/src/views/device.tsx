@@ -23,6 +23,7 @@ type Device = Figures & {
   without_op_share: number;
   launched_before_events: number;
   launched_before_us: number;
+  outer_copies_us: number;
   n_steps: number;
   steps: Step[];
   streams: Stream[];
@@ -58,7 +59,9 @@ function One({ device }: { device: Device }) {
           ? `${share(device.without_op_share)} of the device work belongs to no op (${us(device.without_op_us)}).`
           : "All device work belongs to ops."}
         {device.launched_before_events > 0 &&
-          ` Left out of these times: ${plural(device.launched_before_events, "kernel")} launched before the recording (${us(device.launched_before_us)}).`}
+          ` Left out of these times: ${plural(device.launched_before_events, "kernel")} launched before the recording (busy for ${us(device.launched_before_us)}).`}
+        {device.outer_copies_us > 0 &&
+          ` Left out of these times: copies before the first and after the last computation or communication (${us(device.outer_copies_us)}), as torch_npu does.`}
       </p>
       <div class="grid">
         <Panel title={`Device ${device.device}: ${percent(device.busy_us, device.span_us)} busy`} note={`Span ${us(device.span_us)}, from the first to the last work.`}>

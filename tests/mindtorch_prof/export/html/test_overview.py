@@ -9,7 +9,10 @@ from html_report import blocks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindtorch_prof.export.html.overview import union
+from mindtorch_prof.analysis.device_breakdown import device_breakdown
+from mindtorch_prof.analysis.recording import as_results
+from mindtorch_prof.export.html.overview import overview, union
+from mindtorch_prof.load import load
 from mindtorch_prof.torch_api.results import Results
 
 
@@ -33,3 +36,17 @@ def test_the_union_of_spans_is_as_long_as_what_they_cover(spans: list[tuple[int,
     united = union(array)
     covered = {t for s, d in spans for t in range(s, s + d)}
     assert int((united[:, 1] - united[:, 0]).sum()) == len(covered)
+
+
+def test_the_bar_of_a_device_has_the_parts_of_its_breakdown(ecosystem: Path) -> None:
+    recording = load(ecosystem / "ascend" / "text_level1" / "rank0_ascend_pt")
+    (times,) = device_breakdown(recording)
+    bar = overview(as_results(recording))["shares"][1]
+    assert bar["label"] == "NPU 0"
+    assert dict(bar["parts"]) == {
+        "Kernels": times.computation_ns,
+        "Communication": times.exposed_communication_ns,
+        "Copies": times.exposed_copy_ns,
+        "Idle": times.idle_ns,
+    }
+    assert times.exposed_communication_ns > times.computation_ns

@@ -57,7 +57,8 @@ def test_a_launch_leads_to_its_kernel(tmp_path: Path) -> None:
     ]
     assert [track["label"] for track in values["tracks"]] == ["thread 1", "GPU 0 stream 7"]
     shares = data["summary-0"][0]["shares"]
-    assert shares[1] == {"label": "GPU 0", "parts": [["Kernels", 250], ["Copies", 0], ["Idle", 0]]}
+    parts = [["Kernels", 250], ["Communication", 0], ["Copies", 0], ["Idle", 0]]
+    assert shares[1] == {"label": "GPU 0", "parts": parts}
 
 
 def test_beyond_a_number_of_events_the_longest_stay_and_the_page_says_so() -> None:
