@@ -1,4 +1,4 @@
-"""Numbers as torch prints them in tables: times, shares, bytes."""
+"""Numbers as torch prints them in tables: times, shares, bytes. And counts in sentences."""
 
 from __future__ import annotations
 
@@ -36,3 +36,8 @@ def format_memory(nbytes: int) -> str:
     if size >= 1 << 10:
         return f"{nbytes * 1.0 / (1 << 10):.2f} KB"
     return f"{nbytes} B"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: 1 step, 1,200 steps."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

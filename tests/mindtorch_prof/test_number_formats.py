@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindtorch_prof.number_formats import format_memory, format_share, format_time, format_time_in
+from mindtorch_prof.number_formats import counted, format_memory, format_share, format_time, format_time_in
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,7 @@ def test_a_share_of_nothing_is_no_number() -> None:
 )
 def test_bytes_have_binary_units_and_their_sign(nbytes: int, text: str) -> None:
     assert format_memory(nbytes) == text
+
+
+def test_one_is_counted_in_the_singular() -> None:
+    assert [counted(number, "step") for number in (0, 1, 1200)] == ["0 steps", "1 step", "1,200 steps"]

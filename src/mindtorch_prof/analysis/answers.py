@@ -240,7 +240,7 @@ def advice_lines(advice: Advice) -> list[str]:
     ]
     if advice.step_us is not None and advice.step_without_us is not None:
         before, after = format_time(advice.step_us), format_time(advice.step_without_us)
-        lines.append(f"  critical path of the step: {before}, without it {after}")
+        lines.append(f"  critical path: {before}, without it {after}")
     lines.append(f"  next step: {advice.advice}")
     names = short_names([row["name"] for row in advice.evidence], _NAME_WIDTH)
     for row, name in zip(advice.evidence, names):

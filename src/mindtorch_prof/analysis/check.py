@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import FloatArray
+from ..number_formats import counted, format_memory, format_time
 from .baseline import Baseline, BaseRow, Range, make_baseline
 from .noise import (
     MIN_REPEATS,
@@ -66,7 +67,6 @@ class Finding:
 
     def sentence(self) -> str:
         """The finding in words."""
-        from ..number_formats import format_memory, format_time
 
         def text(value: float) -> str:
             if self.metric in TIMES:
@@ -372,7 +372,7 @@ def _total_finding(
 
 def _compared_repeats(unit: str, now: Baseline, base: Baseline) -> str:
     if unit == "steps":
-        return f"{now.steps} steps vs {base.steps}"
+        return f"{counted(now.steps, 'step')} vs {base.steps}"
     if unit == "runs":
-        return f"{now.runs} runs vs {base.runs}"
+        return f"{counted(now.runs, 'run')} vs {base.runs}"
     return "single calls" if unit == "calls" else ""

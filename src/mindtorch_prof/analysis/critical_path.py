@@ -142,11 +142,6 @@ class CriticalPath:
         return np.flatnonzero(is_work[self.graph.kind] & (self.graph.device_row >= 0))
 
     @cached_property
-    def host_free_us(self) -> float:
-        """How long the window would take if the host took no time, as if it had launched everything in advance."""
-        return self.after_change(np.empty(0, np.int64), with_host=False)
-
-    @cached_property
     def off_path(self) -> tuple[OpOffPath, ...]:
         """The ops with work beside the path, least slack first."""
         return tuple(_ops_off_path(self.model, self.edges))

@@ -459,9 +459,14 @@ class _Builder:
 
     def _note_inferred(self, waits: BoolArray) -> None:
         if waits.any():
+            count = int(waits.sum())
+            inferred = (
+                "1 wait of a stream for another was"
+                if count == 1
+                else f"{count:,} waits of a stream for another were"
+            )
             self.notes.append(
-                f"the trace has no rows of synchronisation (cuda_sync): {int(waits.sum()):,} waits of a stream for another were inferred "
-                "from calls and times"
+                f"the trace has no rows of synchronisation (cuda_sync): {inferred} inferred from calls and times"
             )
 
     def _recorded_waits(self) -> tuple[IntArray, IntArray] | None:

@@ -113,10 +113,6 @@ class Diff:
     def __bool__(self) -> bool:
         return bool(self.findings)
 
-    def to_dicts(self) -> list[dict[str, object]]:
-        """The findings as plain dicts with stable keys; times in microseconds."""
-        return [as_dict(row, self) for row in self.findings]
-
 
 def diff(
     a: Recording,

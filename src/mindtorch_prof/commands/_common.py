@@ -416,6 +416,14 @@ def say(text: str, *, file: TextIO | None = None) -> None:
     print(before + wrapped(terminal_text(sentence), screen_width()), file=file)
 
 
+def say_written(path: str) -> None:
+    """Print the size of a file that was written, on standard error; nothing where that was standard output."""
+    from ..files import is_standard_output
+
+    if not is_standard_output(path):
+        say(f"{path}: {os.path.getsize(path):,} bytes", file=sys.stderr)
+
+
 def print_markdown(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
     """Print a table in GitHub's Markdown."""
     print("| " + " | ".join(map(markdown_cell, head)) + " |")

@@ -9,7 +9,7 @@ from ..analysis.diff import Change
 from ..analysis.diff_tree import Part, Place, TreeDiff, as_dict, diff_tree
 from ..analysis.recording import Recording
 from ..kernel_names import short_names
-from ..number_formats import format_time
+from ..number_formats import counted, format_time
 from ._common import CommandError, print_json, print_rows, say
 
 _PARTS = 3  # names that are shown of each side
@@ -77,7 +77,11 @@ def _print_text(
     say(f"A: {options.a}")
     say(f"B: {options.b}")
     steps = comparison.steps
-    say(f"per step: {steps[0]} steps in A, {steps[1]} in B" if comparison.per == "step" else "per run")
+    say(
+        f"per step: {counted(steps[0], 'step')} in A, {steps[1]} in B"
+        if comparison.per == "step"
+        else "per run"
+    )
     totals = [("device", comparison.device), ("host", comparison.host)]
     parts = [f"{title} {_both(change)}" for title, change in totals if change.a or change.b]
     say("total: " + ", ".join(parts) if parts else "total: nothing was recorded")

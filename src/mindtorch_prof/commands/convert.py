@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from ..export.exporters import EXPORTERS, ExportOptions
-from ..files import is_standard_output
 from . import _common
 from ._common import CommandError
 from ._options import path_to_write
@@ -54,8 +52,7 @@ def run(options: argparse.Namespace) -> int:
             EXPORTERS[options.to].write(loaded, target, wanted)
         except ImportError as error:
             raise CommandError(str(error)) from error
-    if not is_standard_output(target):
-        print(f"{target}: {os.path.getsize(target):,} bytes", file=sys.stderr)
+    _common.say_written(target)
     return 0
 
 

@@ -34,7 +34,7 @@ _TITLES = {
     "host_part_us": "Host",
     "device_part_us": "Device",
     "wait_part_us": "Waiting",
-    "without_us": "Step without it",
+    "without_us": "Path without it",
     "saves_us": "Saves",
     "busy_us": "Busy",
     "slack_us": "Slack",

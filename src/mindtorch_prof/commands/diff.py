@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 from ..analysis.diff import ADDED, GONE, SAME, Diff, Row, as_dict, diff
 from ..analysis.repeats import BY
-from ..number_formats import format_memory, format_time
+from ..number_formats import counted, format_memory, format_time
 from . import _diff_tree
 from ._common import CommandError, add_file, add_output, open_trace, phase, print_rows, say
 from ._options import names, number, share
@@ -195,7 +195,7 @@ def summary(comparison: Diff) -> list[str]:
     lines = []
     if comparison.per == "step":
         lines.append(
-            f"per step: {comparison.steps[0]} steps in A, {comparison.steps[1]} in B; A, B and B - A are medians"
+            f"per step: {counted(comparison.steps[0], 'step')} in A, {comparison.steps[1]} in B; A, B and B - A are medians"
         )
     elif comparison.per == "call":
         lines.append("per call")

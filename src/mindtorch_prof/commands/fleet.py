@@ -245,11 +245,7 @@ def _print_what_if(report: FleetReport, options: argparse.Namespace) -> None:
     parts += [("phase", stage, us) for stage, us in what_if.by_stage]
     parts += [("op", op, us) for op, us in what_if.by_op]
     most = max(us for _, _, us in parts) if parts else 0.0
-    rows = [
-        {"what": kind, "name": name if len(name) < 48 else f"{name[:45]}...", "saved_us": us}
-        for kind, name, us in parts
-        if us >= 0.1 * most
-    ]
+    rows = [{"what": kind, "name": name, "saved_us": us} for kind, name, us in parts if us >= 0.1 * most]
     if rows:
         print_rows(
             rows[: options.top or None],

@@ -1,7 +1,7 @@
 """Query a trace with SQL.
 
-The tables are events, averages, steps, memory and device; --tables lists their
-columns. Needs DuckDB: `pip install mindtorch_v2[sql]`.
+The tables are events, averages, steps, memory, device and figures; --tables
+lists their columns. Needs DuckDB: `pip install mindtorch_v2[sql]`.
 
 example:
   mindtorch-prof query trace.json.gz "select name, sum(self_us) as us from events group by name order by us desc limit 5"

@@ -1,8 +1,8 @@
 """Write an HTML report of where time and memory went; with a second trace, what changed.
 
 The report is one self-contained file that opens offline. It has an overview,
-the operators, a flame graph, the timeline, memory and modules, depending on
-what was recorded.
+the operators, a flame graph, the timeline, memory, modules, the device and a
+roofline, depending on what was recorded.
 
 example:
   mindtorch-prof report trace.json.gz -o report.html

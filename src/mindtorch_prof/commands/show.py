@@ -1,8 +1,9 @@
 """Print the table of a trace: one row per op, or per group of its calls.
 
-The output is the text of torch's own table. With --where, --stats, --columns,
-or grouping by module, step, thread or category, it is a table with these
-columns in the same units.
+On a terminal, the columns of torch's table that fit; into a pipe or with
+--wide, the text of torch's own table. With --where, --stats, --columns, or
+grouping by module, step, thread or category, it is a table with these columns
+in the same units.
 
 example:
   mindtorch-prof show trace.json.gz --sort-by self_cpu --top 20

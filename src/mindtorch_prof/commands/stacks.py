@@ -56,4 +56,5 @@ def run(options: argparse.Namespace) -> int:
 
     with _common.writing(options.output), open_for_export(options.output) as out:
         out.writelines(f"{line} {value}\n".encode() for line, value in stacks)
+    _common.say_written(options.output)
     return 0

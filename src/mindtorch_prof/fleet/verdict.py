@@ -13,7 +13,7 @@ import numpy as np
 
 from ..analysis.intervals import union_lengths
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..number_formats import format_time
+from ..number_formats import counted, format_time
 from .clocks import Clocks
 from .collectives import Collectives, Waits
 from .evidence import (
@@ -348,12 +348,8 @@ def _whyno_verdict(job: Job, table: Tables) -> str:
         return "no rank holds the others up, as far as own times tell: there are no collectives that all ranks have"
     if table.unit_is_step or table.units.shape[1] >= _FEWEST_COLLECTIVES:
         return "no rank holds the others up"
-    counts = f"{_plural(len(job.steps), 'step')}, {_plural(table.units.shape[1], 'collective')}"
+    counts = f"{counted(len(job.steps), 'step')}, {counted(table.units.shape[1], 'collective')}"
     return f"too little to tell a straggler from noise: {counts}"
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _cause(table: Tables, late: _Late) -> tuple[str | None, str | None, float, str | None, tuple[str, ...]]:

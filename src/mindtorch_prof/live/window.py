@@ -28,11 +28,6 @@ class Window:
     )
 
     @property
-    def whole_program(self) -> bool:
-        """Whether recording starts with the program and no step ends it."""
-        return not self.first and self.last is None
-
-    @property
     def several(self) -> bool:
         """Whether there may be several recordings."""
         return bool(self.signal) or (self.every > 0 and self.repeat != 1)

@@ -249,7 +249,7 @@ def test_without_rows_of_synchronisation_waits_follow_from_calls_and_times() -> 
     ]
     graph, trace = graph_of(rows)
     assert causes(graph, trace)["ncclAllReduce"] == ("sync", "a", 1.0)
-    assert any("inferred" in note for note in graph.notes)
+    assert any("1 wait of a stream for another was inferred" in note for note in graph.notes)
 
 
 def test_a_wait_that_the_launch_explains_is_not_inferred() -> None:

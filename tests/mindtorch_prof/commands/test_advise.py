@@ -47,3 +47,12 @@ def test_the_command_and_the_library_call_print_the_same_suggestions(
     cli.main(["advise", path])
     suggestions = capsys.readouterr().out.partition("3 suggestions")[0]
     assert str(load(path).advise()).startswith(suggestions)
+
+
+def test_the_critical_path_of_a_trace_without_steps_is_not_said_to_be_of_a_step(
+    ecosystem: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.main(["advise", str(ecosystem / "nsys" / "h100_2gpu_1s.sqlite.gz")])
+    text = capsys.readouterr().out
+    assert "\n  critical path: 969.448ms, without it 695.184ms\n" in text
+    assert "of the step" not in text

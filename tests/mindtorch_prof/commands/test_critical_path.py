@@ -28,7 +28,7 @@ def test_text_shows_kinds_ops_and_what_the_step_takes_without_them(printed: Prin
     assert lines[0] == "critical path of ProfilerStep#1: 99.000us"
     assert lines[2] == "host              99.000us  100.0%  ops and other host code"
     assert any(line.startswith("if gemm took no time: ") for line in lines)
-    assert "Step without it" in text
+    assert "Path without it" in text
 
 
 def test_json_adds_up_and_has_stable_keys(printed: Printed, trace: str) -> None:

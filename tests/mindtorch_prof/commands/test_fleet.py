@@ -98,3 +98,12 @@ def test_of_many_ranks_those_that_wait_least_are_shown(printed: Callable[..., st
     text = printed("fleet", str(tmp_path / "*.gz"), "--workers", "1", "--top", "3")
     assert next(line.split()[0] for line in text.splitlines() if line[:1].isdigit()) == "7"
     assert "9 more ranks, which wait longer (--top 0 shows all)" in text
+
+
+def test_ops_that_would_save_time_have_names_that_differ(
+    printed: Callable[..., str], ecosystem: Path
+) -> None:
+    text = printed("fleet", str(ecosystem / "ranks" / "hta_2_of_128"), "--workers", "1")
+    ops = [line for line in text.splitlines() if line.startswith("op ")]
+    assert len(ops) == 5
+    assert len({line[: line.rindex(" ")].strip() for line in ops}) == 5

@@ -41,7 +41,9 @@ def test_ops_are_the_frames_of_a_trace_without_stacks(
     assert "record with with_stack=True" in capsys.readouterr().err
 
 
-def test_device_time_is_written_to_a_file(three_steps_path: str, tmp_path: Path) -> None:
+def test_device_time_is_written_to_a_file(
+    three_steps_path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "stacks.txt"
     words = ["stacks", three_steps_path, "--by", "ops", "--metric", "device", "-o", str(out)]
     assert cli.main(words) == 0
@@ -49,3 +51,4 @@ def test_device_time_is_written_to_a_file(three_steps_path: str, tmp_path: Path)
         "ProfilerStep*;aten::linear;aten::addmm 60",
         "ProfilerStep*;aten::copy_ 30",
     ]
+    assert capsys.readouterr().err == f"{out}: {out.stat().st_size} bytes\n"

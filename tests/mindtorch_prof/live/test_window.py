@@ -47,5 +47,3 @@ def test_recordings_that_may_repeat_are_numbered() -> None:
     assert not Window(1, 2).several
     assert Window(1, 2, every=5).several
     assert Window(signal="USR2").several
-    assert Window().whole_program
-    assert not Window(1).whole_program
