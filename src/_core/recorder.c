@@ -17,21 +17,38 @@ PyObject *str_keeps, *str_is_sparse, *str_root;
 PyObject *str_seq, *str_enabled;
 
 static PyObject *str_range_key, *str_optimizer_stepped, *str_note_foreign_thread;
-static PyObject *tensor_places;  /* of tensor_ids.py */
-static PyObject *own_grad_state; /* of recorder.py */
+static PyObject *own_grad_state;         /* of _graph.py */
+static PyObject *is_of_a_signal_handler; /* of program_errors.py */
 static PyObject *probes;         /* by uid: what is called instead of an op */
 static Core *active;             /* the core that records now, or NULL */
 static uint64_t n_cores;
 
 /* ------------------------------------------------------------------------------------------------ errors */
 
+/* Whether a signal handler of the program raised the present error, a timeout say. The error stays set. */
+static bool error_is_of_a_signal_handler(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback != NULL)
+        PyException_SetTraceback(value, traceback);
+    PyObject *answer = traceback == NULL ? NULL : PyObject_CallOneArg(is_of_a_signal_handler, value);
+    bool is_of_handler = answer == Py_True;
+    Py_XDECREF(answer);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    return is_of_handler;
+}
+
 /* Report an error of the recorder itself, which is none of the program's, and go on. What is meant to end the program, such as
-   KeyboardInterrupt, happened while the recorder ran but is not its error: it stays set, and -1 is returned. */
+   KeyboardInterrupt or what a signal handler raises, happened while the recorder ran but is not its error: it stays set, and -1 is
+   returned. */
 int report_error(PyObject *about)
 {
     if (PyErr_Occurred() == NULL)
         return 0;
-    if (!PyErr_ExceptionMatches(PyExc_Exception))
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || error_is_of_a_signal_handler())
         return -1;
     PyErr_WriteUnraisable(about);
     return 0;
@@ -213,7 +230,7 @@ static int64_t log_ids(Core *core, Ids *ids)
     return first;
 }
 
-/* Log the tensors among an op's arguments; where they begin in the log. letters: of `tensor_places`. */
+/* Log the tensors among an op's arguments; where they begin in the log. letters: the op's `tensor_places`. */
 static int64_t log_tensors(Core *core, const char *letters, PyObject *const *arguments, Py_ssize_t count)
 {
     Ids ids;
@@ -275,7 +292,7 @@ typedef struct {
     PyObject *op, *run;
     int64_t uid;
     int allocates;      /* the op's attribute; -1: not asked yet */
-    PyObject *letters;  /* of `tensor_places`, as bytes; NULL: not asked yet */
+    PyObject *letters;  /* the op's `tensor_places`, as bytes; NULL: not asked yet */
     Remembered inputs;
 } Probe;
 
@@ -294,7 +311,7 @@ static int ask_allocates(Probe *probe)
 
 static int ask_letters(Probe *probe)
 {
-    PyObject *text = PyObject_CallOneArg(tensor_places, probe->op);
+    PyObject *text = PyObject_GetAttrString(probe->op, "tensor_places");
     if (text == NULL)
         return -1;
     PyObject *letters = PyUnicode_AsASCIIString(text);
@@ -1190,10 +1207,11 @@ static PyObject *load_library(PyObject *module, PyObject *nothing)
     (void)nothing;
     if (probes != NULL)
         Py_RETURN_NONE;
-    Py_XSETREF(tensor_places, attribute_of("mindtorch_v2.profiler.record.tensor_ids", "tensor_places"));
-    Py_XSETREF(own_grad_state, attribute_of("mindtorch_v2.profiler.record.recorder", "own_grad_state"));
+    Py_XSETREF(own_grad_state, attribute_of("mindtorch_v2._graph", "own_grad_state"));
     tensor_type = (PyTypeObject *)attribute_of("mindtorch_v2._dispatch", "Tensor");
-    if (tensor_places == NULL || own_grad_state == NULL || tensor_type == NULL || load_inputs() < 0 || load_memory() < 0)
+    Py_XSETREF(is_of_a_signal_handler,
+               attribute_of("mindtorch_v2.profiler.record.program_errors", "is_of_a_signal_handler"));
+    if (own_grad_state == NULL || is_of_a_signal_handler == NULL || tensor_type == NULL || load_inputs() < 0 || load_memory() < 0)
         return NULL;
     if (!PyType_Check(tensor_type)) {
         PyErr_SetString(PyExc_ImportError, "mindtorch_v2 is not imported yet");

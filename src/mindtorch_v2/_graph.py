@@ -36,6 +36,12 @@ class _GradState(threading.local):
 grad_state = _GradState()
 
 
+def own_grad_state() -> dict[str, Any]:
+    """This thread's grad state as a plain dict, with `seq` and `enabled` in it: a recording reads both at each op."""
+    grad_state.seq, grad_state.enabled = grad_state.seq, grad_state.enabled
+    return grad_state.__dict__
+
+
 class Switches:
     """Process-wide flags, so that the hot path reads one plain attribute."""
 

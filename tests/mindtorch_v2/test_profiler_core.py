@@ -591,6 +591,36 @@ def test_an_interrupt_while_the_recorder_works_reaches_the_program(each_core: An
     assert "aten::ones" in names_of(prof)
 
 
+def test_what_a_signal_handler_raises_while_the_recorder_works_reaches_the_program(
+    each_core: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_armed = False
+
+    def handle(number: int, frame: Any) -> None:
+        raise TimeoutError("the program's")
+
+    def on_read(tensor: Any) -> None:
+        if is_armed:
+            signal.raise_signal(signal.SIGINT)
+
+    Hostile = type("Hostile", (torch.Tensor,), {"_array": array_property(on_read)})
+    x = torch.ones(2).as_subclass(Hostile)
+    reported: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        with profile(**EVERYTHING) as prof:
+            is_armed = True
+            with pytest.raises(TimeoutError, match="the program's"):
+                prof.profiler._recorder.core.enter("range", 0, -1, 0, (x,))
+            is_armed = False
+            torch.ones(1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not reported
+    assert "aten::ones" in names_of(prof)
+
+
 def test_an_error_of_the_recorder_is_none_of_the_program(
     each_core: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f"{options.trace}: cannot be written: {error.strerror or error}") from error
     say(
-        f"\n{options.steps} steps recorded {len(prof.events()):,} events in {rows} rows; the table shows {min(options.rows, rows)}."
+        f"\n{options.steps} steps: {len(prof.events()):,} events in {rows} rows; the table shows {min(options.rows, rows)}."
     )
     print(
         f"The trace is in {terminal_text(options.trace)}. What to do with it:\n"

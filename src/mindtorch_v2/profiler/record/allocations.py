@@ -15,25 +15,33 @@ from functools import partial
 
 import numpy as np
 
+from ..._tensor_slots import address as address_of
+
 clock = time.perf_counter_ns
 clock_unseen = partial(clock)  # where Python calls are traced, calling it is no event
 
 Row = tuple[int, int, int, int]  # time, bytes (negative: freed), allocation id, thread
 
-
-# the memory of one tensor: where it begins (WHOLE: it is all of the owner's), allocation id, bytes. A plain tuple: a named one costs
-# 0.3 us per allocation.
+# the memory of one tensor: where it begins (WHOLE: it is all of the owner's), allocation id, bytes
 _Block = tuple[int, int, int]
 _WHOLE = -1
 
 
 class _Watch(weakref.ref):  # type: ignore[type-arg]
-    """A weak reference to an array that owns memory."""
+    """A weak reference to an array that owns memory. In it is the memory of one tensor, in slots: a tuple takes longer."""
 
-    __slots__ = ("blocks", "key")
+    __slots__ = ("allocation_id", "begin", "further", "key", "nbytes")
     key: int
-    # the tensors' memory in it: one, unless a kernel returns several parts of one array
-    blocks: tuple[_Block, ...]
+    begin: int
+    allocation_id: int
+    nbytes: int
+    further: tuple[
+        _Block, ...
+    ]  # the memory of further tensors, where a kernel returns several parts of one array
+
+    def blocks(self) -> tuple[_Block, ...]:
+        """The memory of all tensors in it."""
+        return ((self.begin, self.allocation_id, self.nbytes), *self.further)
 
 
 _watched: dict[int, _Watch] = {}  # by the id() of the owner
@@ -57,20 +65,31 @@ def observe(array: np.ndarray) -> int:
     nbytes = array.nbytes
     if not nbytes:
         return 0
-    owner = array if array.base is None else owner_of(array)
-    address = _WHOLE if owner is array else address_of(array)
+    owner, begin = array, _WHOLE
+    if array.base is not None:
+        owner = owner_of(array)
+        begin = _WHOLE if owner is array else address_of(array)
     key = id(owner)
-    watch = _watched.get(key)
-    if watch is None or watch() is None:
-        now = clock()
-        watch = _Watch(owner, _freed)
-        watch.key, watch.blocks = key, ((address, now, nbytes),)
-        _watched[key] = watch  # whole: a signal handler may look at it at once
-        return now
-    if any(block[0] == address for block in watch.blocks):
+    if key in _watched:
+        known = _watched.get(key)
+        if known is not None and known() is not None:
+            return _observe_further(known, begin, nbytes)
+    watch = _Watch(owner, _freed)
+    watch.key = key
+    watch.begin = begin
+    watch.nbytes = nbytes
+    watch.further = ()
+    watch.allocation_id = now = clock()
+    _watched[key] = watch  # whole: a signal handler may look at it at once
+    return now
+
+
+def _observe_further(watch: _Watch, begin: int, nbytes: int) -> int:
+    """Watch one more part of an array of which a part is watched already."""
+    if any(block[0] == begin for block in watch.blocks()):
         return 0
     now = clock()
-    watch.blocks += ((address, now, nbytes),)
+    watch.further += ((begin, now, nbytes),)
     return now
 
 
@@ -80,11 +99,10 @@ def allocation_id(array: np.ndarray) -> int:
     watch = _watched.get(id(owner))
     if watch is None or watch() is None:
         return 0
-    begin, allocation_id, _ = watch.blocks[0]
-    if begin == _WHOLE:
-        return allocation_id
+    if watch.begin == _WHOLE:
+        return watch.allocation_id
     address = address_of(array)
-    for begin, allocation_id, nbytes in watch.blocks:
+    for begin, allocation_id, nbytes in watch.blocks():
         if begin <= address < begin + nbytes:
             return allocation_id
     return 0
@@ -96,14 +114,9 @@ def alive() -> np.ndarray:
     for watch in list(_watched.values()):
         owner = watch()
         if owner is not None:
-            for begin, allocation_id, nbytes in watch.blocks:
+            for begin, allocation_id, nbytes in watch.blocks():
                 rows.append((allocation_id, address_of(owner) if begin == _WHOLE else begin, nbytes))
     return np.array(rows, np.int64).reshape(-1, 3)
-
-
-def address_of(array: np.ndarray) -> int:
-    """The address of an array's first element."""
-    return int(array.__array_interface__["data"][0])
 
 
 def owner_of(array: np.ndarray) -> np.ndarray:
@@ -114,9 +127,9 @@ def owner_of(array: np.ndarray) -> np.ndarray:
 
 
 def _freed(watch: _Watch) -> None:
-    # without calls of built-in functions: each is two events where Python calls are traced
-    if watch.key in _watched and _watched[watch.key] is watch:
-        del _watched[watch.key]
+    # Without calls of built-in functions: each is two events where Python calls are traced. No other array can have the same id() before
+    # this one is gone, so the entry is its own.
+    del _watched[watch.key]
     if not _listeners:
         return
     try:
@@ -124,6 +137,8 @@ def _freed(watch: _Watch) -> None:
     except AttributeError:
         thread = _here.ident = threading.get_ident()
     now = clock_unseen()
-    for _, allocation_id, nbytes in watch.blocks:
-        for listener in _listeners:
-            listener((now, -nbytes, allocation_id, thread))
+    for listener in _listeners:
+        listener((now, -watch.nbytes, watch.allocation_id, thread))
+        if watch.further:
+            for _, allocation_id, nbytes in watch.further:
+                listener((now, -nbytes, allocation_id, thread))

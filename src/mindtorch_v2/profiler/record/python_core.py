@@ -8,7 +8,6 @@ of its own, plain lists that grow by a few integers per event. Names, inputs and
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 import time
@@ -23,9 +22,10 @@ import numpy as np
 from mindtorch_prof.sealing.python_calls import CALL_SITE
 
 from ... import _dispatch
-from ..._graph import grad_state
+from ..._graph import own_grad_state
 from . import allocations
 from .functions import HIDDEN, MODULE, RECORDER, RETURN
+from .program_errors import is_of_a_signal_handler
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -37,12 +37,14 @@ NAME = "python"
 # whether calls of threads that run already can be traced
 REACHES_RUNNING_THREADS = sys.version_info >= (3, 12)
 _PROFILE_FUNCTIONS = 6  # the tool of `sys.monitoring` that calls the functions of `sys.setprofile`
+# From Python 3.12 on, setting and removing a profile function changes the code of running functions, which takes 10 us: it stays set in
+# ops, and does nothing there.
+_KEEPS_HOOK = sys.version_info >= (3, 12)
 # whether Python stores the locals of each frame with events in a dict: until the next event, that refers to what is freed meanwhile
 _STORES_LOCALS = sys.version_info < (3, 11)
 _CHUNK = 1 << 16  # integers that are converted to an array at once
 _LONGEST_WAIT_S, _LONGEST_WAIT_IF_FULL_S = 0.1, 10.0  # that a thread gives way at once
 _MOST_UNTAKEN = 1 << 23  # integers that may wait to be taken
-_NEVER_DUE = 1 << 63
 _DROPPED_FROM = 1 << 12  # integers that were taken: fewer are not worth dropping
 
 
@@ -53,8 +55,10 @@ class _Thread:
         "calls",
         "calls_dropped",
         "calls_taken",
+        "grad",
         "hook",
         "ident",
+        "is_drop_due",
         "is_dropping",
         "is_untraced",
         "n_open_dropped",
@@ -74,6 +78,7 @@ class _Thread:
     def __init__(self, ident: int) -> None:
         self.ident = ident
         self.native = threading.get_native_id() if ident == get_ident() else 0
+        self.grad: dict[str, Any]  # the thread's grad state, once it had an event
         self.rows: list[int] = []  # ops and ranges, in the order in which they ended
         self.open: list[_OpenRange] = []  # ranges that have begun and not ended
         self.calls: list[int] = []  # the log of Python calls, see `python_calls`
@@ -84,13 +89,15 @@ class _Thread:
         self.calls_dropped = self.tensors_dropped = 0  # of those, integers that are no longer in the lists
         self.n_open_dropped = 0  # calls among them that had not returned
         self.n_drops, self.is_dropping = 0, False
+        self.is_drop_due = False  # much has been taken that is still in the lists
         self.traces = False  # whether calls are logged
         self.is_untraced = False  # in an op or a function of the library: what it calls is not logged
         self.hook: Callable[[FrameType, str, Any], None] | None = None  # the profile function of the thread
         self.other: Any = None  # another profile function, which was set before and is called too
-        # Set and unset the hook. Partial functions: unlike a call of `sys.setprofile`, their calls are no events themselves.
-        self.set_hook: Callable[[], None]
-        self.unset_hook: Callable[[], None]
+        # Set and unset the hook, where it does not stay set. Partial functions: unlike a call of `sys.setprofile`, their calls are no
+        # events themselves.
+        self.set_hook: Callable[[], object]
+        self.unset_hook: Callable[[], object]
 
     def call_position(self) -> int:
         """How many rows the log of calls has had."""
@@ -112,7 +119,7 @@ class _Thread:
         """Free what `take` has copied. Called by the thread itself."""
         if self.is_dropping:
             return
-        self.is_dropping = True
+        self.is_dropping, self.is_drop_due = True, False
         n_calls, n_tensors = self.calls_taken - self.calls_dropped, self.tensors_taken - self.tensors_dropped
         words = self.calls[0:n_calls:2]
         self.n_open_dropped += len(words) - 2 * words.count(RETURN)
@@ -133,6 +140,11 @@ class _Thread:
             time.sleep(0)  # the thread is dropping: let it
         self.calls_taken += len(calls)
         self.tensors_taken += len(tensors)
+        if (
+            max(self.calls_taken - self.calls_dropped, self.tensors_taken - self.tensors_dropped)
+            > _DROPPED_FROM
+        ):
+            self.is_drop_due = True
         return calls, tensors
 
 
@@ -164,30 +176,20 @@ def _reporting(function: Callable[..., Any], *arguments: Any, otherwise: Any = N
 def _report(error: Exception) -> None:
     """Report an error that was caught in the recorder; raise it again if it is the program's."""
     # the next call of the program would raise a RecursionError too
-    if isinstance(error, RecursionError) or _is_of_a_signal_handler(error):
+    if isinstance(error, RecursionError) or is_of_a_signal_handler(error):
         raise error
     _Failure(error)
-
-
-def _is_of_a_signal_handler(error: Exception) -> bool:
-    """Whether a signal handler of the program raised the error while the recorder ran."""
-    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
-    codes = {
-        getattr(handler, "__code__", getattr(type(handler).__call__, "__code__", None))
-        for handler in handlers
-    }
-    step = error.__traceback__
-    while step is not None and step.tb_frame.f_code not in codes:
-        step = step.tb_next
-    return step is not None
 
 
 def probe_of(op: Any) -> Callable[..., Any]:
     """What is called instead of an op while something records."""
     run, uid = op.run, op.uid
+    inputs_and_tensors = _inputs_and_tensors_of(op)
+    allocates: int | None = None  # the op's attribute, once a recording needed it
 
     def record_op(*arguments: Any) -> Any:
         """Run the op, and write its row into the core that is active."""
+        nonlocal allocates
         core = _active
         if core is None:
             return run(*arguments)
@@ -196,33 +198,32 @@ def probe_of(op: Any) -> Callable[..., Any]:
         except AttributeError:  # the first event of this thread
             thread = core._new_thread()
         if thread is None:
-            _reporting(core.recording.note_foreign_thread)
-            result = core.call_untraced(run, *arguments)
-            if clock() > core.turn_due:
-                core.call_untraced(core.wait_for_turn)
-            return result
+            return core._run_unrecorded(run, arguments)
         is_traced = thread.traces and not thread.is_untraced
         try:
             if is_traced:
                 thread.unset_hook()
                 thread.is_untraced = True
-            sequence = grad_state.seq if grad_state.enabled else -1
-            details = core._details(thread, op, arguments) if core.has_details else ()
+            grad = thread.grad
+            sequence = grad["seq"] if grad["enabled"] else -1
+            if core.has_tensors:
+                details = inputs_and_tensors(core, thread, arguments)
+            else:
+                details = core._details(thread, op, arguments) if core.has_details else ()
             start = clock()
             try:
                 result = run(*arguments)
-                if core.has_memory and op.allocates:
-                    try:
-                        core._record_allocations(op, arguments, result)
-                    except Exception as error:
-                        _report(error)
+                if core.has_memory:
+                    if allocates is None:
+                        allocates = op.allocates
+                    if allocates:
+                        core._record_allocations(thread, allocates, arguments, result)
                 return result
             finally:
                 end = clock()
                 thread.rows += (uid, start, end, sequence) + details
-                if thread.tensors_taken - thread.tensors_dropped > _DROPPED_FROM:
-                    thread.drop_taken()
-                if end > core.turn_due:
+                due = core.turn_due
+                if due is not None and end > due:
                     core.wait_for_turn()
         finally:
             if is_traced:
@@ -231,6 +232,41 @@ def probe_of(op: Any) -> Callable[..., Any]:
                     thread.set_hook()
 
     return record_op
+
+
+def _inputs_and_tensors_of(op: Any) -> Callable[[Core, _Thread, tuple], tuple[int, ...]]:
+    """A function that does what `Core._details` does, for an op in a recording with tensor ids. It does most calls itself: those with
+    known inputs, whose tensors have ids. That takes half as long."""
+    describe: Any = None  # the op's attributes, once a recording needed them
+    indices: Any = None
+
+    def inputs_and_tensors(core: Core, thread: _Thread, arguments: tuple) -> tuple[int, ...]:
+        nonlocal describe, indices
+        try:
+            if describe is None:
+                describe, indices = op.describe, op.tensor_indices
+            inputs = core.known_inputs[describe(*arguments)]
+            first_id, ids = core.first_id, []
+            for i in indices:
+                tensor_id = arguments[i]._tensor_id
+                if tensor_id < first_id:
+                    return core._details(thread, op, arguments)
+                ids.append(tensor_id)
+        except (KeyError, AttributeError, IndexError, TypeError):
+            return core._details(thread, op, arguments)
+        except Exception as error:
+            _report(error)
+            return core._details(thread, op, arguments)
+        dropped = thread.tensors_dropped
+        first_tensor = dropped + len(thread.tensors)
+        if thread.tensors_dropped != dropped:  # a finalizer has run an op of this thread in between
+            first_tensor = thread.tensor_position()
+        thread.tensors += ids
+        if thread.is_drop_due:
+            thread.drop_taken()
+        return (inputs, thread.call_position(), first_tensor) if core.has_calls else (inputs, first_tensor)
+
+    return inputs_and_tensors
 
 
 class Core:
@@ -242,18 +278,21 @@ class Core:
         self.recorder = _probes  # the value of `_dispatch.recorder`
         _, self.has_inputs, self.has_calls, self.has_tensors, self.has_memory = self.wanted
         self.has_details = self.has_inputs or self.has_calls
-        self.known_inputs = recording.inputs.get
-        self.has_register = recording.register is not None
-        self.ids_of: Any = recording.register.ids_of_arguments if recording.register is not None else None
+        self.known_inputs = recording.inputs
+        self.register: Any = recording.register
+        self.first_id = 0  # of the register, which has it once it is open
         self.recorded: dict[int, _Thread] = {}  # by identity: the threads whose ops are recorded
         self.traced: dict[int, _Thread] = {}  # the threads whose calls are traced
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
-        self.log_free = partial(self.memory.extend)  # where Python calls are traced, calling it is no event
+        # where Python calls are traced, calling a partial function is no event
+        self.log_free = partial(self.memory.extend) if self.has_calls else self.memory.extend
         self.taken_over: list[int] = []  # identity of a thread, native id before and now, time
         self.here = threading.local()  # `thread`: what is recorded of this thread, once it had an event
         self.is_tracing = False
         self.reaches_others = False  # whether the calls of other threads, which ran already, are traced
-        self.turn_due = _NEVER_DUE  # ns: who records something that ended later gives way
+        self.turn_due: int | None = (
+            None  # ns: who records something that ended later gives way; None: nobody does
+        )
         self.turn_is_over = threading.Event()
         self.turn_is_late = False  # threads have given way in this turn, in vain
         self.turn_of = (0, 0)  # the thread that takes rows, and its process
@@ -264,6 +303,8 @@ class Core:
     def activate(self) -> None:
         """Record from now on: `_dispatch.recorder` and `ranges` are this core's."""
         global _active
+        if self.register is not None:
+            self.first_id = self.register.first_id
         _active = self
 
     def deactivate(self) -> None:
@@ -298,69 +339,78 @@ class Core:
             except ValueError:
                 return
             thread.rows.extend(token[1:])
-            if token[3] > self.turn_due:
+            due = self.turn_due
+            if due is not None and token[3] > due:
                 self.call_untraced(self.wait_for_turn)
 
     def stepped(self, optimizer: Any) -> None:
         """Called after each optimizer step."""
         self.recording.optimizer_stepped(optimizer)
 
+    def _run_unrecorded(self, run: Callable[..., Any], arguments: tuple) -> Any:
+        """Run an op on a thread that is not recorded."""
+        _reporting(self.recording.note_foreign_thread)
+        result = self.call_untraced(run, *arguments)
+        due = self.turn_due
+        if due is not None and clock() > due:
+            self.call_untraced(self.wait_for_turn)
+        return result
+
     def _details(self, thread: _Thread, op: Any, arguments: tuple) -> tuple[int, ...]:
         """The rest of a row: the columns that only some recordings have. op: None for a range."""
         if not self.has_inputs:
             return (thread.call_position(),) if self.has_calls else ()
-        inputs: int | None = None
-        try:
-            # most often the description is known; `inputs_of` does the rest
-            inputs = None if op is None else self.known_inputs(op.describe(*arguments))
-        except (AttributeError, TypeError):
-            pass
-        except Exception as error:
-            _report(error)
-            inputs = -1
-        if inputs is None:
-            inputs = _reporting(self.recording.inputs_of, op, arguments, otherwise=-1)
-        assert inputs is not None
+        inputs = _reporting(self.recording.inputs_of, op, arguments, otherwise=-1)
         first_tensor = -1
         if self.has_tensors and inputs >= 0:
             try:
-                ids = self.ids_of(op, arguments)
+                ids = self.register.ids_of_arguments(op, arguments)
                 first_tensor = thread.tensor_position()
                 thread.tensors += ids
             except Exception as error:
                 _report(error)
+            if thread.is_drop_due:
+                thread.drop_taken()
         if not self.has_calls:
             return (inputs, first_tensor) if self.has_tensors else (inputs,)
         calls = thread.call_position()
         return (inputs, calls, first_tensor) if self.has_tensors else (inputs, calls)
 
-    def _record_allocations(self, op: Any, arguments: tuple, result: Any) -> None:
-        """Record the memory that an op allocated for its results."""
-        if (
-            result.__class__ is _dispatch.Tensor and op.allocates == 1 and result._storage is None
-        ):  # most often
-            if not result._array_missing:
-                self.record_allocation(result._array, result)
-            return
-        for tensor in result if isinstance(result, (tuple, list)) else (result,):
-            array = getattr(tensor, "_array", None)
-            if array is None or (tensor.__class__ is not _dispatch.Tensor and tensor._is_sparse_layout):
-                continue
-            if op.allocates == 2 and (tensor._base is not None or any(tensor is a for a in arguments)):
-                continue
-            storage = tensor._storage
-            if storage is None:
-                self.record_allocation(array, tensor)
-            elif storage._keeps is None:  # not an alias of another one
-                self.record_allocation(storage._root, tensor)
+    def _record_allocations(self, thread: _Thread, allocates: int, arguments: tuple, result: Any) -> None:
+        """Record the memory that an op allocated for its results. allocates: the op's."""
+        try:
+            if allocates == 1 and result.__class__ is _dispatch.Tensor and result._storage is None:
+                # most often; without `record_allocation`, a call that takes a tenth of all this
+                if result._array_missing:
+                    return
+                array = result._array
+                now = observe(array)
+                if now:
+                    self.memory += (now, array.nbytes, now, thread.ident)
+                    if self.register is not None:
+                        self.register.allocated(result, now)
+                return
+            for tensor in result if isinstance(result, (tuple, list)) else (result,):
+                array = getattr(tensor, "_array", None)
+                if array is None or (tensor.__class__ is not _dispatch.Tensor and tensor._is_sparse_layout):
+                    continue
+                if allocates == 2 and (tensor._base is not None or any(tensor is a for a in arguments)):
+                    continue
+                storage = tensor._storage
+                if storage is None:
+                    self.record_allocation(array, tensor)
+                elif storage._keeps is None:  # not an alias of another one
+                    self.record_allocation(storage._root, tensor)
+        except Exception as error:
+            _report(error)
 
     def record_allocation(self, array: np.ndarray, tensor: Any = None) -> None:
         """Record new memory, unless it is known. tensor: the one that it was allocated for."""
-        allocation_id = allocations.observe(array)
+        allocation_id = observe(array)
         if allocation_id:
             self.memory += (allocation_id, array.nbytes, allocation_id, get_ident())
-            if tensor is not None and self.has_register:
-                self.recording.tensor_allocated(tensor, allocation_id)
+            if tensor is not None and self.register is not None:
+                self.register.allocated(tensor, allocation_id)
 
     def _new_thread(self) -> _Thread | None:
         """At the first event of this thread: what is recorded of it; None if nothing is to be."""
@@ -368,9 +418,10 @@ class Core:
         thread = self.recorded.get(ident)
         if thread is None and self.wanted.all_threads:
             thread = self.recorded[ident] = self.traced.get(ident) or _Thread(ident)
-        self.here.thread = thread
         if thread is not None:
+            thread.grad = own_grad_state()
             self._note_takeover(thread)
+        self.here.thread = thread
         return thread
 
     def _note_takeover(self, thread: _Thread) -> None:
@@ -454,10 +505,10 @@ class Core:
         self._note_takeover(thread)
         if thread.hook is None or thread.other is not other:
             thread.hook, thread.other = self._hook(thread, other), other
-            thread.set_hook = partial(sys.setprofile, thread.hook)
-            thread.unset_hook = partial(sys.setprofile, other)
+            thread.set_hook = partial(id if _KEEPS_HOOK else sys.setprofile, thread.hook)
+            thread.unset_hook = partial(id if _KEEPS_HOOK else sys.setprofile, other)
         thread.traces = True
-        thread.set_hook()
+        sys.setprofile(thread.hook)
         return thread.hook
 
     def _hook(self, thread: _Thread, other: Any) -> Callable[[FrameType, str, Any], None]:
@@ -468,12 +519,13 @@ class Core:
         known_code, known_c_function = functions.numbers.get, functions.c_functions.get
 
         def hook(frame: FrameType, event: str, argument: Any) -> None:
+            if thread.is_untraced:
+                return
             number = known_code(id(frame.f_code))
             if number == RECORDER:
                 return
             if not thread.traces:
                 sys.setprofile(thread.other)
-            if thread.is_untraced or not thread.traces:
                 return
             if number is None:
                 number = _reporting(number_of_code, frame.f_code, otherwise=HIDDEN)
@@ -493,9 +545,10 @@ class Core:
             else:
                 end = clock()
                 log((RETURN, end))
-                if end > self.turn_due:
+                due = self.turn_due
+                if due is not None and end > due:
                     self.wait_for_turn()
-                if thread.calls_taken - thread.calls_dropped > _DROPPED_FROM:
+                if thread.is_drop_due:
                     thread.drop_taken()
 
         def also_other(frame: FrameType, event: str, argument: Any) -> None:
@@ -554,7 +607,7 @@ class Core:
         """
         over, self.turn_is_over = self.turn_is_over, threading.Event()
         self.turn_of, self.turn_is_late = (get_ident(), os.getpid()), False
-        self.turn_due = _NEVER_DUE if due is None else due
+        self.turn_due = due
         over.set()
 
     def wait_for_turn(self) -> None:
@@ -562,7 +615,7 @@ class Core:
         for what is recorded: then for longer, so that memory does not run out."""
         ident, process = self.turn_of
         if process != os.getpid():
-            self.turn_due = _NEVER_DUE  # the thread that takes rows is not in this process, which was forked
+            self.turn_due = None  # the thread that takes rows is not in this process, which was forked
         elif ident == get_ident():
             return
         elif self._is_full():

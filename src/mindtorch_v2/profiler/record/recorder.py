@@ -19,7 +19,6 @@ from mindtorch_prof.sealing.raw import RANGES
 from ... import _dispatch
 from ... import _recording_hooks as hooks
 from ..._dtype import Default
-from ..._graph import grad_state
 from ..._tensor_slots import recorded_operators
 from ..._threads import get_num_threads
 from . import core
@@ -94,6 +93,7 @@ class Recorder:
         self.live_inputs = LiveInputs()  # the descriptions as they are shown, filled when they are needed
         self.logs = Logs()  # what the core has handed over
         self.dropped = 0  # events that were not kept
+        self.drop_reason = ""  # why, where nobody asked for it
         self.keeper: Any = None  # a `keeping.Keeper`; None: all rows stay in the core until the stop
         self.own_thread = -1  # a thread that belongs to the recording, of which nothing is recorded
         core.core.load_library()
@@ -326,12 +326,6 @@ def _taken(integers: list[int]) -> list[int]:
     taken = integers.copy()
     del integers[: len(taken)]
     return taken
-
-
-def own_grad_state() -> dict[str, Any]:
-    """This thread's grad state as a plain dict, with `seq` and `enabled` in it: the core reads both at each op."""
-    grad_state.seq, grad_state.enabled = grad_state.seq, grad_state.enabled
-    return grad_state.__dict__
 
 
 def _count_flops(op: Any, arguments: tuple) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,10 @@ from mindtorch_prof.sealing.raw import TensorTables
 from mindtorch_prof.trace import NumberedTensor, ParameterOwner
 
 from ... import _recording_hooks as hooks
-from ..._codegen import Plan
+from ..._tensor_slots import address as address_of
 from ...nn.parameter import is_lazy
 from . import core
-from .allocations import address_of, owner_of
+from .allocations import owner_of
 from .op_inputs import tensor_input
 
 clock = time.perf_counter_ns
@@ -44,26 +43,6 @@ def new_id() -> int:
         while clock() == now:
             pass
     return now
-
-
-@cache
-def tensor_places(op: Any) -> str:
-    """A letter for each argument of an op: T a tensor, N a tensor, a number or None, L a list of tensors, - anything else."""
-    plan = Plan(op)
-    letters = ""
-    for argument in plan.arguments:
-        if argument.kind == "Tensor":
-            letters += "N" if plan.may_be_number(argument) else "T"
-        else:
-            letters += {"Tensor?": "N", "Tensor[]": "L", "Tensor?[]": "L"}.get(argument.kind, "-")
-    return letters
-
-
-@cache
-def tensor_indices(op: Any) -> tuple[int, ...] | None:
-    """Where tensors stand among an op's arguments, if it has no lists of them."""
-    letters = tensor_places(op)
-    return None if "L" in letters else tuple([i for i, letter in enumerate(letters) if letter != "-"])
 
 
 class TensorRegister:
@@ -177,7 +156,7 @@ class TensorRegister:
         """The ids of the tensors among an op's arguments; 0 for a number or None in the place of a tensor. op: None for a range."""
         if op is None:
             return self.ids_of_range(arguments)
-        indices, first_id, ids = tensor_indices(op), self.first_id, []
+        indices, first_id, ids = op.tensor_indices, self.first_id, []
         if indices is not None:
             try:  # most often all of them are tensors that have an id
                 for i in indices:
@@ -190,7 +169,7 @@ class TensorRegister:
             except (AttributeError, IndexError):
                 pass
         ids = []
-        for letter, value in zip(tensor_places(op), arguments):
+        for letter, value in zip(op.tensor_places, arguments):
             if letter == "L":
                 ids += self.ids_in_list(value)
             elif letter != "-":
