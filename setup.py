@@ -57,11 +57,13 @@ EXTENSIONS = [
         "turns.c",
         numpy=True,
     ),
-    extension("mindtorch_v2._slots", "tensor_slots.c", "operators.c", "annotations.c"),
+    extension(
+        "mindtorch_v2._slots", "tensor_slots.c", "operators.c", "annotations.c", "layout.c", numpy=True
+    ),
     extension(
         "mindtorch_v2._ops._fused",
         *("fused_module.c", "fused_pointwise.c", "fused_rows.c", "fused_products.c", "fused_random.c"),
-        *("fused_windows.c", "fused_grid.c", "fused_layout.c"),
+        *("fused_windows.c", "fused_grid.c"),
         numpy=True,
     ),
     extension("mindtorch_prof._tree", "tree.c"),

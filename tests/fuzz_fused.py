@@ -19,17 +19,19 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_v2 import _tensor_slots
 from mindtorch_v2._ops import _core
 
-STUBS = Path(_core.__file__).with_name("_fused.pyi")
+LOOPS = Path(_core.__file__).with_name("_fused.pyi")
+LAYOUTS = Path(_tensor_slots.__file__).with_name("_slots.pyi")
 INTEGERS = (0, 1, 1, 2, 2, 3, 4, 5, 16, 17, -1, -3, 1000, 2**62, 2**70)
 
 
-def signatures() -> dict[str, list[str]]:
-    """The kinds of the arguments of each loop."""
-    text = STUBS.read_text()
-    found = re.findall(r"^def (\w+)\((.*?)\) ->", text, re.MULTILINE | re.DOTALL)
-    return {name: re.findall(r"\w+: ([\w| ]+)", arguments) for name, arguments in found}
+def signatures(stub: Path) -> dict[str, list[str]]:
+    """The kinds of the arguments of each function whose first argument is an array or an engine."""
+    found = re.findall(r"^def (\w+)\((.*?)\) ->", stub.read_text(), re.MULTILINE | re.DOTALL)
+    kinds = {name: re.findall(r"\w+: ([\w| ]+)", arguments) for name, arguments in found}
+    return {name: kind for name, kind in kinds.items() if kind and "_Array" in kind[0]}
 
 
 class Arguments:
@@ -45,6 +47,8 @@ class Arguments:
         self._shape = tuple(choose(self._sizes) for _ in range(choose((0, 1, 2, 2, 3, 3, 4, 5))))
         self._dtype = choose((np.float32, np.float32, np.float64))
         self._dims = choose((1, 2, 2, 3))
+        if self._random.random() < 0.1:  # large enough to be copied in tiles
+            self._shape = choose(((130, 140), (3, 70, 90), (2, 33, 5, 64)))
 
     def array(self) -> Any:
         choose = self._random.choice
@@ -92,13 +96,15 @@ class Arguments:
 
 def run(seconds: float, seed: int) -> int:
     """Call random loops for some seconds; the number of calls that gave a result."""
-    arguments, loops = Arguments(seed), sorted(signatures().items())
+    arguments = Arguments(seed)
+    loops = [(_core._fused, *item) for item in sorted(signatures(LOOPS).items())]
+    loops += [(_tensor_slots._compiled, *item) for item in sorted(signatures(LAYOUTS).items())]
     chooser = random.Random(seed)
     calls = results = 0
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        name, kinds = chooser.choice(loops)
-        loop: Callable[..., Any] = getattr(_core._fused, name)
+        module, name, kinds = chooser.choice(loops)
+        loop: Callable[..., Any] = getattr(module, name)
         arguments.start_call()
         given = [arguments.of_kind(kind) for kind in kinds]
         if name in ("draws", "units", "double_units") and isinstance(given[1], int) and given[1] > 10**6:

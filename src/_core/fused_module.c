@@ -10,7 +10,7 @@
 #include "fused.h"
 
 Loop add_f32, maximum_f32, exp_f32, log_f32, tanh_f32, matmul_f32;
-Loop add_f64, maximum_f64, exp_f64, log_f64, matmul_f64;
+Loop add_f64, maximum_f64, exp_f64, log_f64, matmul_f64, log1p_f64, cos_f64, sin_f64;
 
 npy_intp longest_row = NPY_MAX_INTP;
 #define FIRST_VERSION_WITH_WHOLE_ROWS 0x14 /* of NumPy's C API: that of 2.3 */
@@ -54,7 +54,8 @@ static int find_loops(void)
         find_loop(numpy, "exp", NPY_FLOAT, &exp_f32) < 0 || find_loop(numpy, "exp", NPY_DOUBLE, &exp_f64) < 0 ||
         find_loop(numpy, "log", NPY_FLOAT, &log_f32) < 0 || find_loop(numpy, "log", NPY_DOUBLE, &log_f64) < 0 ||
         find_loop(numpy, "matmul", NPY_FLOAT, &matmul_f32) < 0 || find_loop(numpy, "matmul", NPY_DOUBLE, &matmul_f64) < 0 ||
-        find_loop(numpy, "tanh", NPY_FLOAT, &tanh_f32) < 0;
+        find_loop(numpy, "log1p", NPY_DOUBLE, &log1p_f64) < 0 || find_loop(numpy, "cos", NPY_DOUBLE, &cos_f64) < 0 ||
+        find_loop(numpy, "sin", NPY_DOUBLE, &sin_f64) < 0 || find_loop(numpy, "tanh", NPY_FLOAT, &tanh_f32) < 0;
     Py_DECREF(numpy);
     return failed ? -1 : 0;
 }
@@ -68,7 +69,7 @@ static int prepare(PyObject *module)
         longest_row = BUFFER_SIZE;
     }
     PyMethodDef *const families[] = {pointwise_functions, row_functions, product_functions, random_functions,
-                                     window_functions, grid_functions, layout_functions};
+                                     window_functions, grid_functions};
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
         if (PyModule_AddFunctions(module, families[i]) < 0) {
             return -1;

@@ -427,8 +427,42 @@ static PyObject *fused_strided(PyObject *module, PyObject *const *args, Py_ssize
     return view;
 }
 
+#define DEFINE_ARE_BETWEEN(type)                                                                   \
+    CLONES static int are_between_##type(const type *values, npy_intp n, npy_int64 low, npy_int64 high) \
+    {                                                                                              \
+        int outside = 0;                                                                           \
+        for (npy_intp i = 0; i < n; i++) {                                                         \
+            outside |= values[i] < low || values[i] >= high;                                       \
+        }                                                                                          \
+        return !outside;                                                                           \
+    }
+
+DEFINE_ARE_BETWEEN(npy_int32)
+DEFINE_ARE_BETWEEN(npy_int64)
+
+/* inside(index, low, high): whether all integers of an array are from `low` to below `high`. */
+static PyObject *fused_inside(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 3, "inside")) {
+        return NULL;
+    }
+    int type = is_plain(args[0]) ? TYPE(args[0]) : NPY_NOTYPE;
+    if ((type != NPY_INT32 && type != NPY_INT64) || !PyLong_CheckExact(args[1]) || !PyLong_CheckExact(args[2])) {
+        Py_RETURN_NONE;
+    }
+    npy_int64 low = PyLong_AsLongLong(args[1]), high = PyLong_AsLongLong(args[2]);
+    if (PyErr_Occurred()) {
+        PyErr_Clear(); /* too large: NumPy decides */
+        Py_RETURN_NONE;
+    }
+    return PyBool_FromLong(type == NPY_INT32 ? are_between_npy_int32(DATA(args[0]), SIZE(args[0]), low, high)
+                                             : are_between_npy_int64(DATA(args[0]), SIZE(args[0]), low, high));
+}
+
 PyMethodDef pointwise_functions[] = {
     FAST(strided),
+    FAST(inside),
     FAST(add_scaled),
     FAST(threshold_backward),
     FAST(masked_fill),

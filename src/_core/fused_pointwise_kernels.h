@@ -44,7 +44,7 @@ CLONES static void FN(threshold_backward)(const REAL *g, const REAL *x, REAL thr
 {
     INDEPENDENT
     for (npy_intp i = 0; i < n; i++) {
-        out[i] = g[i] * (REAL)(x[i] > threshold ? 1 : 0);
+        out[i] = x[i] <= threshold ? 0 : g[i]; /* NaN is not below the threshold */
     }
 }
 

@@ -268,7 +268,67 @@ static PyObject *fused_normals(PyObject *module, PyObject *const *args, Py_ssize
     return out;
 }
 
+/* normal_pairs(uniforms): uniform numbers, taken two by two, to standard normals, two by two. */
+static PyObject *fused_normal_pairs(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 1, "normal_pairs")) {
+        return NULL;
+    }
+    if (!is_plain(args[0]) || TYPE(args[0]) != NPY_DOUBLE || NDIM(args[0]) != 1 || SIZE(args[0]) % 2 != 0) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = empty_like(args[0]);
+    if (out == NULL) {
+        return NULL;
+    }
+    enum { PAIRS = 512 };
+    double radius[PAIRS], angle[PAIRS], cosine[PAIRS], sine[PAIRS];
+    const double *from = DATA(args[0]);
+    double *to = DATA(out);
+    for (npy_intp left = SIZE(out) / 2, n; left > 0; left -= n, from += 2 * n, to += 2 * n) {
+        n = left < PAIRS ? left : PAIRS;
+        for (npy_intp i = 0; i < n; i++) {
+            angle[i] = 6.283185307179586 * from[2 * i];
+            radius[i] = -from[2 * i + 1];
+        }
+        apply(&log1p_f64, radius, radius, n, sizeof(double));
+        apply(&cos_f64, angle, cosine, n, sizeof(double));
+        apply(&sin_f64, angle, sine, n, sizeof(double));
+        for (npy_intp i = 0; i < n; i++) {
+            double r = sqrt(-2.0 * radius[i]);
+            to[2 * i] = r * cosine[i];
+            to[2 * i + 1] = r * sine[i];
+        }
+    }
+    return out;
+}
+
+/* to_single(x): float64 to float32; what is too large becomes infinite without a warning. */
+static PyObject *fused_to_single(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 1, "to_single")) {
+        return NULL;
+    }
+    if (!is_plain(args[0]) || TYPE(args[0]) != NPY_DOUBLE) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = PyArray_SimpleNew(NDIM(args[0]), PyArray_DIMS((PyArrayObject *)args[0]), NPY_FLOAT);
+    if (out == NULL) {
+        return NULL;
+    }
+    const double *from = DATA(args[0]);
+    float *to = DATA(out);
+    for (npy_intp i = 0, n = SIZE(out); i < n; i++) {
+        to[i] = (float)from[i];
+    }
+    return out;
+}
+
 PyMethodDef random_functions[] = {
+    FAST(normal_pairs),
+    FAST(to_single),
     FAST(seed_engine),
     FAST(draws),
     FAST(units),

@@ -58,6 +58,28 @@ static inline REAL FN(row_sum)(const REAL *row, npy_intp n)
     return FN(reduced)(&LOOP(add), 0, row, n);
 }
 
+/* losses[i] = the sum over the labels of row i (its targets before the first negative one) of the margins that classes which are no labels
+ * violate. `is_target` is zero before; `gaps` has room for a row. Targets are below `cols`. */
+static void FN(multilabel_margins)(const REAL *rows, const npy_int64 *targets, REAL *losses, npy_bool *is_target, REAL *gaps,
+                                   npy_intp n, npy_intp cols)
+{
+    for (npy_intp i = 0; i < n; i++, rows += cols, targets += cols, is_target += cols) {
+        npy_intp labels = 0;
+        for (; labels < cols && targets[labels] >= 0; labels++) {
+            is_target[targets[labels]] = 1;
+        }
+        losses[i] = 0;
+        for (npy_intp k = 0; k < labels; k++) {
+            REAL chosen = rows[targets[k]];
+            for (npy_intp j = 0; j < cols; j++) {
+                REAL gap = (rows[j] - chosen) + 1;
+                gaps[j] = gap > 0 && !is_target[j] ? gap : 0; /* NaN violates no margin */
+            }
+            losses[i] += FN(row_sum)(gaps, cols);
+        }
+    }
+}
+
 static void FN(largest_of_rows)(const REAL *x, REAL *largest, npy_intp rows, npy_intp cols)
 {
     for (npy_intp i = 0; i < rows; i++, x += cols) {

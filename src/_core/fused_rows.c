@@ -64,6 +64,43 @@ static PyObject *fused_nll_losses(PyObject *module, PyObject *const *args, Py_ss
     return out;
 }
 
+/* multilabel_margins(rows, targets): for each row the sum of violated margins, and which classes are labels. */
+static PyObject *fused_multilabel_margins(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 2, "multilabel_margins")) {
+        return NULL;
+    }
+    PyObject *x = args[0], *targets = args[1];
+    if (!is_real(x) || NDIM(x) != 2 || !has(targets, NPY_INT64, SIZE(x)) || NDIM(targets) != 2 || DIM(targets, 0) != DIM(x, 0) ||
+        DIM(x, 1) > longest_row) {
+        Py_RETURN_NONE;
+    }
+    npy_intp n = DIM(x, 0), cols = DIM(x, 1), size = SIZE(x);
+    const npy_int64 *places = DATA(targets);
+    for (npy_intp i = 0; i < size; i++) {
+        if (places[i] >= cols) {
+            Py_RETURN_NONE;
+        }
+    }
+    PyObject *losses = PyArray_SimpleNew(1, &n, TYPE(x)), *is_target = PyArray_ZEROS(2, PyArray_DIMS((PyArrayObject *)x), NPY_BOOL, 0);
+    void *gaps = scratch_for(cols, TYPE(x));
+    if (losses == NULL || is_target == NULL || gaps == NULL) {
+        Py_XDECREF(losses);
+        Py_XDECREF(is_target);
+        free(gaps);
+        return NULL;
+    }
+    if (TYPE(x) == NPY_FLOAT) {
+        multilabel_margins_float(DATA(x), places, DATA(losses), DATA(is_target), gaps, n, cols);
+    }
+    else {
+        multilabel_margins_double(DATA(x), places, DATA(losses), DATA(is_target), gaps, n, cols);
+    }
+    free(gaps);
+    return Py_BuildValue("(NN)", losses, is_target);
+}
+
 /* nll_gradient(target, classes, value): a matrix that is zero but for the value (an array of one element) at [i, target[i]]. */
 static PyObject *fused_nll_gradient(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -487,6 +524,7 @@ static PyObject *fused_topk(PyObject *module, PyObject *const *args, Py_ssize_t 
 PyMethodDef row_functions[] = {
     FAST(topk),
     FAST(nll_losses),
+    FAST(multilabel_margins),
     FAST(nll_gradient),
     FAST(add_row),
     FAST(sum_columns),

@@ -1,5 +1,6 @@
 /* Allocating tensors and views: new objects whose internal fields have their defaults. _tensor_slots.py holds the Python twin. */
 
+#include "layout.h"
 #include "operators.h"
 
 #include <stdbool.h>
@@ -64,6 +65,22 @@ static PyObject *new_tensor(PyObject *object, PyObject *cls)
 
 static PyMethodDef new_tensor_method = {
     "new_tensor", new_tensor, METH_O, "A new tensor of a class, whose internal fields have their defaults."};
+
+/* new_result(result, *operands): a tensor of the class of `self` that holds what a kernel returned. */
+static PyObject *new_result(PyObject *object, PyObject *const *args, Py_ssize_t n)
+{
+    Defaults *self = (Defaults *)object;
+    PyObject *array = result_array(args, n);
+    PyObject *tensor = array == NULL ? NULL : new_tensor(object, (PyObject *)self->type);
+    if (tensor == NULL)
+        Py_XDECREF(array);
+    else
+        SLOT(tensor, self->array) = array; /* was not set */
+    return tensor;
+}
+
+static PyMethodDef new_result_method = {"new_result", (PyCFunction)(void (*)(void))new_result, METH_FASTCALL,
+                                        "A new tensor that holds the result of a kernel."};
 
 static void set_slot(PyObject *object, Py_ssize_t offset, PyObject *value)
 {
@@ -242,7 +259,7 @@ static Py_ssize_t offset_named(PyObject *type, const char *text)
     return offset;
 }
 
-/* allocators(cls, {slot: default}): the functions new_tensor, new_view, add_view and views_of for `cls`. */
+/* allocators(cls, {slot: default}): the functions new_tensor, new_view, add_view, views_of and new_result for `cls`. */
 static PyObject *allocators(PyObject *module, PyObject *args)
 {
     (void)module;
@@ -270,9 +287,10 @@ static PyObject *allocators(PyObject *module, PyObject *args)
             goto done;
         self->fields[filled++] = (Field){offset, Py_NewRef(value)};
     }
-    PyMethodDef *wanted[] = {&new_tensor_method, &new_view_method, &add_view_method, &views_of_method};
-    functions = PyTuple_New(4);
-    for (Py_ssize_t i = 0; functions != NULL && i < 4; i++) {
+    PyMethodDef *wanted[] = {&new_tensor_method, &new_view_method, &add_view_method, &views_of_method,
+                             &new_result_method};
+    functions = PyTuple_New(5);
+    for (Py_ssize_t i = 0; functions != NULL && i < 5; i++) {
         PyObject *function = PyCFunction_New(wanted[i], (PyObject *)self);
         if (function == NULL)
             Py_CLEAR(functions);
@@ -295,7 +313,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__slots(void)
 {
     PyObject *module = PyType_Ready(&DefaultsType) < 0 || PyType_Ready(&LinkType) < 0 ? NULL : PyModule_Create(&definition);
-    if (module != NULL && (add_operators(module) < 0 || add_annotations(module) < 0))
+    if (module != NULL && (add_operators(module) < 0 || add_annotations(module) < 0 || add_layout(module) < 0))
         Py_CLEAR(module);
     return module;
 }

@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as hnp
 import mindtorch_v2 as torch
 from mindtorch_v2 import _random, _sampling
 from mindtorch_v2._dispatch import OPS
-from mindtorch_v2._ops import _core, _exp, convolution
+from mindtorch_v2._ops import _core, _dims, _exp, convolution
 
 pytestmark = pytest.mark.skipif(
     _core._fused is None, reason="the compiled core is not built, or MINDTORCH_CORE=python"
@@ -198,6 +198,24 @@ def test_normal_random_numbers(size: int, mean: float, std: float) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_random, "_fused", None)
         patch.setattr(_sampling, "_fused_normals", lambda *_: None)
+        assert_same_bits(fused, drawn())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+@pytest.mark.parametrize("size", [1, 7, 15, 1301])
+def test_pairs_of_normal_random_numbers(size: int, dtype: Any) -> None:
+    def drawn() -> np.ndarray:
+        generator = torch.Generator().manual_seed(3)
+        with np.errstate(over="raise"):
+            strided = torch.empty(size, 2, dtype=dtype)[:, 0].normal_(1e38, 1e39, generator=generator)
+            few = torch.empty(15, dtype=dtype).log_normal_(1, 60, generator=generator)
+        return np.concatenate([strided.numpy(), few.numpy()])
+
+    fused = drawn()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_random, "_fused", None)
+        for loop in ("_fused_normal_pairs", "_fused_to_single"):
+            patch.setattr(_sampling, loop, lambda *_: None)
         assert_same_bits(fused, drawn())
 
 
@@ -409,6 +427,23 @@ def test_nll_loss_and_its_gradient(data: Any, reduction: int, ignore_index: int)
             target,
         )
     )
+
+
+@given(st.data(), st.sampled_from([0, 1, 2]))
+def test_multilabel_margin_loss(data: Any, reduction: int) -> None:
+    rows, classes = data.draw(st.integers(0, 9)), data.draw(st.integers(1, 20))
+    x = data.draw(arrays((rows, classes), data.draw(dtypes)))
+    target = data.draw(arrays((rows, classes), np.int64, st.integers(-1, classes - 1)))
+    forward = OPS["multilabel_margin_loss_forward"].kernel
+    assert_same_bits(*fused_and_twin("multilabel_margins", lambda x, t: forward(x, t, reduction), x, target))
+
+
+@given(st.data(), st.sampled_from([np.int32, np.int64, np.uint8]))
+def test_bounds_of_indices(data: Any, dtype: Any) -> None:
+    index = data.draw(arrays(data.draw(SHAPES), dtype, st.integers(0 if dtype is np.uint8 else -3, 3)))
+    low, high = data.draw(st.integers(-4, 1)), data.draw(st.sampled_from([2, 3, 4, 1 << 70]))
+    fused, twin = fused_and_twin("inside", lambda index: _dims.inside(index, low, high), index)
+    assert fused == twin == all(low <= place < high for place in index.reshape(-1).tolist())
 
 
 # -------------------------------------------------------------------------------- convolution

@@ -225,11 +225,14 @@ def test_recorded_dropout_shows_the_ops_torch_shows() -> None:
     like = ["  empty_like", "    empty_strided", "  bernoulli_"]
     maps = ["  new_empty", "    empty", "  bernoulli_"]
     assert _names(lambda: F.dropout(x, 0.5, False)) == ["dropout"]
-    assert _names(lambda: F.dropout(x)) == ["dropout", *like, "  div_", "  mul"]
-    assert _names(lambda: F.dropout(x, 0.5, True, True)) == ["dropout_", *like, "  div_", "  mul_"]
+    cast = ["    to", "      _to_copy", "        empty_strided", "        copy_"]  # of a number
+    scaled = ["  div_", *cast]
+    assert _names(lambda: F.dropout(x)) == ["dropout", *like, *scaled, "  mul"]
+    assert _names(lambda: F.dropout(x, 0.5, True, True)) == ["dropout_", *like, *scaled, "  mul_"]
     assert _names(lambda: F.dropout(x, 1.0)) == ["dropout", "  zeros", "    empty", "    zero_", "  mul"]
-    assert _names(lambda: F.dropout2d(images)) == ["feature_dropout", *maps, "  div_", "  mul"]
-    alpha = ["  add", "  mul_", "    mul", "  add_", "  mul_", "    mul", "  mul", "  add_"]
+    assert _names(lambda: F.dropout2d(images)) == ["feature_dropout", *maps, *scaled, "  mul"]
+    times = ["  mul_", "    mul", *["  " + name for name in cast]]
+    alpha = ["  add", *cast, *times, "  add_", *cast, *times, "  mul", "  add_"]
     assert _names(lambda: F.alpha_dropout(x, 0.3, True)) == ["alpha_dropout", *like, *alpha]
 
 

@@ -9,6 +9,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
@@ -100,7 +101,7 @@ def test_views_know_their_base_and_are_found_while_they_live(
 ) -> None:
     if core == "python":
         monkeypatch.setattr(_tensor_slots, "_compiled", None)
-    new_tensor, new_view, add_view, views_of = _tensor_slots.allocators(torch.Tensor)
+    new_tensor, new_view, add_view, views_of, _ = _tensor_slots.allocators(torch.Tensor)
     base = new_tensor(torch.Tensor)
     base._array = torch.ones(4)._array
     views = [new_view(base, base._array[i:]) for i in range(3)]
@@ -117,6 +118,20 @@ def test_views_know_their_base_and_are_found_while_they_live(
         new_view(base, base._array[i % 4 :])
     assert len(views_of(base)) == 3
     assert not hasattr(base._views, "__len__") or len(base._views) < 128
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_results_of_kernels_become_arrays_in_the_layout_of_their_operands(inference: bool) -> None:
+    with torch.inference_mode(inference):
+        operand = np.ones((2, 3)).T
+        for new_result in (_dispatch.new_result, _dispatch.wrap_result):
+            array = np.ones((3, 2))
+            assert new_result(array)._array is array
+            assert new_result(array, array, 2.0)._array is array
+            assert new_result(array, operand)._array.strides == operand.strides
+            scalar = new_result(np.float32(2))
+            assert (type(scalar._array), scalar.dtype, scalar.shape) == (np.ndarray, torch.float32, ())
+            assert scalar.is_inference() == inference
 
 
 def test_allocators_refuse_what_is_no_tensor() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _tensor_slots
 from .._dtype import NP_FLOAT8, channels_last, channels_last_3d, contiguous_format, preserve_format
 from . import _core
 from ._warn import warn_once
@@ -129,11 +130,63 @@ def _laid_out(result: Any, *operands: Any) -> Any:
             return result
         return strided(result, result.shape, [step * result.itemsize for step in steps])
     out = empty_strided(result.shape, steps, result.dtype)
-    np.copyto(out, result)
+    if not copy_across(out, result):
+        out[...] = result
     return out
 
 
-laid_out = _core.laid_out or _laid_out
+laid_out = _tensor_slots.laid_out or _laid_out
+
+_LARGE = 1 << 15  # bytes
+_TILE = 16  # columns: a cache line of float32
+
+
+def _innermost(array: np.ndarray) -> int:
+    """The dimension whose neighbours are closest in memory; -1 if there are no two elements, or some are repeated."""
+    steps = [(step, d) for d, (n, step) in enumerate(zip(array.shape, array.strides)) if n != 1]
+    return min(steps, key=lambda pair: pair[0])[1] if steps and min(steps)[0] > 0 else -1
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one shape and many elements have different innermost dimensions: one pass cannot follow both memories."""
+    if a.nbytes < _LARGE or a.ndim < 2 or a.shape != b.shape:
+        return False
+    first, second = _innermost(a), _innermost(b)
+    return first >= 0 and second >= 0 and first != second
+
+
+def _unlike(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two operands have to be converted before a kernel takes them: to one dtype, or to one order in memory."""
+    return a.dtype is not b.dtype or (a.strides != b.strides and _cross(a, b))
+
+
+unlike = _tensor_slots.unlike or _unlike
+
+
+def _copy_across(to: np.ndarray, source: np.ndarray) -> bool:
+    """Copy in strips between memories of different order; False if this is not such a copy, which NumPy does as well."""
+    if to.dtype is not source.dtype or not _cross(to, source) or np.may_share_memory(to, source):
+        return False
+    columns = _innermost(to)
+    if to.strides[columns] != to.itemsize or source.strides[_innermost(source)] != source.itemsize:
+        return False
+    to, source = to.swapaxes(columns, -1), source.swapaxes(columns, -1)
+    for j in range(0, to.shape[-1], _TILE):
+        to[..., j : j + _TILE] = source[..., j : j + _TILE]
+    return True
+
+
+copy_across = _tensor_slots.copy_across or _copy_across
+
+
+def ordered_alike(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`b`, or a copy in the order of `a`'s memory where a pass over both would jump in one: the copy in tiles and a pass in order
+    take a third of the time."""
+    if a.strides == b.strides or not _cross(a, b):
+        return b
+    out = empty_strided(a.shape, dense_steps(a.shape, dense_order(a.shape, a.strides)), b.dtype)
+    store(out, b)
+    return out
 
 
 def empty_in(array: np.ndarray, memory_format: Any, dtype: Any = None) -> np.ndarray:
@@ -184,20 +237,10 @@ def expanded_target(array: np.ndarray, name: str, example: str) -> np.ndarray:
 
 
 def contiguous_copy(array: np.ndarray) -> np.ndarray:
-    """A C-contiguous copy; large transposes go in strips of 16 columns, 2 to 4 times faster."""
-    if array.size < _LARGE or array.strides[-1] < 1024 or array.shape[-1] < 32:
-        return array.copy()
+    """A C-contiguous copy."""
     out = np.empty(array.shape, array.dtype)
-    _copy_in_strips(out, array)
+    store(out, array)
     return out
-
-
-_LARGE = 1 << 15
-
-
-def _copy_in_strips(out: np.ndarray, array: np.ndarray) -> None:
-    for j in range(0, array.shape[-1], 16):
-        out[..., j : j + 16] = array[..., j : j + 16]
 
 
 def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
@@ -234,15 +277,7 @@ def store(out: np.ndarray, array: np.ndarray) -> None:
     """Copy `array` into `out`, whatever their dtypes, converting as C casts do."""
     source, target = array.dtype, out.dtype
     if source is target:
-        if (
-            array.size >= _LARGE
-            and array.shape == out.shape
-            and array.strides[-1] >= 1024
-            and array.shape[-1] >= 32
-            and out.flags.c_contiguous
-        ):
-            _copy_in_strips(out, array)
-        else:
+        if not copy_across(out, array):
             np.copyto(out, array)
         return
     if target.itemsize == 1 and target in NP_FLOAT8:
