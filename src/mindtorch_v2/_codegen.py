@@ -14,7 +14,7 @@ from ._autocast import LISTED
 from ._deprecated_signatures import call, takes_factors
 from ._dispatch import Op
 from ._graph import Node
-from ._ops._layout import laid_out
+from ._ops._layout import laid_out, unlike
 from ._schema import Argument
 
 _KEYWORDS = {"self": "input", "from": "from_", "lambda": "lambd"}
@@ -57,6 +57,12 @@ class Plan:
         self.tracked = tracked_outputs(op) if self.multiple else 1
         self.returns_tensors = bool(self.schema.returns) and all(
             r.startswith("Tensor") for r in self.schema.returns
+        )
+        # whether the kernel returns one array that is no view, which `new_result` takes
+        self.single_result = (
+            op.body == "arrays"
+            and self.returns_tensors
+            and not (op.is_view or op.inplace_of or self.multiple or self.listed)
         )
         # a number for an op with numbers=False is an error at run time, not here
         self.numbers_allowed = bool(op.promote)
@@ -206,7 +212,9 @@ def write_prepare(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
     for argument, name in zip(plan.arguments, plan.names):
         if argument.kind == "ints":
             w(depth, f"if {name}.__class__ is not tuple: {name} = ints({name}, {argument.length})")
-        elif argument.type.startswith("Scalar"):
+        elif argument.type.startswith("Scalar") and not (
+            operator and name in plan.names[2:]
+        ):  # there a default
             w(depth, f"if {name}.__class__ not in NUMBERS: {name} = number({name})")
         if op.body != "arrays":
             continue
@@ -257,9 +265,12 @@ def write_promotion(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
     w(depth, f"if t_{other}:")
     w(depth + 1, f"a_{other} = {other}._array")
     subtracts = "_to_subtract" if plan.op.name in ("sub", "sub_") else ""
+    differ = f"a_{first}.dtype is not a_{other}.dtype"
+    if plan.op.inplace_of is None and plan.op.pointwise:
+        differ = f"unlike(a_{first}, a_{other})"
     w(
         depth + 1,
-        f"if a_{first}.dtype is not a_{other}.dtype: a_{first}, a_{other} = promote_pair{subtracts}(a_{first}, a_{other})",
+        f"if {differ}: a_{first}, a_{other} = promote_pair{subtracts}(a_{first}, a_{other})",
     )
     promote = "promote_factor" if plan.op.name in FACTORS else "promote_number" + subtracts
     if plan.op.numbers:
@@ -423,9 +434,6 @@ def write_wrap(w: Writer, plan: Plan, depth: int) -> None:
         w(depth, "t._storage = storage")
         w(depth, "if input._base is not None: inherit_view(t, input)")
         w(depth, "if storage._version: t._seen_version = storage._version")
-    else:
-        w(depth, "if r.__class__ is not ndarray: r = asarray(r)")
-        w(depth, "t = new(Tensor)", "t._array = r")
 
 
 def write_unwrap(w: Writer, plan: Plan, depth: int) -> None:
@@ -478,14 +486,17 @@ def write_fresh(w: Writer, plan: Plan, depth: int, recorded: bool, operator: boo
             write_unwrap(w, plan, depth + 1)  # a meta tensor has no array: `recover` runs the op again
     else:
         w(depth + 1, f"r = K_{plan.uid}({kernel_arguments(plan)})")
-        if op.pointwise:
-            w(depth + 1, f"r = laid_out(r, {', '.join('a_' + python_name(a.name) for a in plan.tensors)})")
+        if plan.single_result:
+            operands = ["a_" + python_name(a.name) for a in plan.tensors] if op.pointwise else []
+            w(depth + 1, f"t = new_result({', '.join(['r', *operands])})")
     w(depth, "except Exception as error:")
+    if operator:
+        w(depth + 1, f"if not isinstance({plan.names[0]}, Tensor): not_a_method(OP, {plan.names[0]})")
     w(depth + 1, f"return recover(OP, error, ({plan.call()},))")
     if not plan.returns_tensors:
         w(depth, "return t" if on_tensors else "return r")
         return
-    if not on_tensors:
+    if not on_tensors and not plan.single_result:
         write_wrap(w, plan, depth)
     if not op.nondifferentiable:
         write_autograd(w, plan, depth, recorded)
@@ -499,7 +510,8 @@ def write_autograd(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
             w(depth, f"if ({' or '.join(requires_grad)}) and grad_state.enabled: no_derivative(OP)")
         return
     requires_grad = [plan.requires(a) for a in plan.differentiable]
-    integral = "" if plan.multiple or plan.listed else " and r.dtype.num not in INTEGRAL_NUMS"
+    array = "(r := t._array)" if plan.single_result else "r"
+    integral = "" if plan.multiple or plan.listed else f" and {array}.dtype.num not in INTEGRAL_NUMS"
     if plan.op.is_view and not plan.listed:
         w(depth, "if input._rg and not grad_state.enabled: mark_view(t)")
         w(depth, f"elif ({' or '.join(requires_grad)}){integral}:")
@@ -617,7 +629,10 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
         w(3, "if t is not None: return t")
     if op.body == "composite":
         w(2, "if OP is None: return None")
-        w(2, f"return K_{plan.uid}({plan.call()})")
+        w(2, f"try: return K_{plan.uid}({plan.call()})")
+        w(2, "except AttributeError:")  # of a number, say, in the place of a tensor
+        w(3, f"bad_argument(OP, [{plan.call()}])")
+        w(3, "raise")
     elif op.inplace_of is not None:
         write_inplace(w, plan, 2, name == "run", name == "operator")
     else:
@@ -712,7 +727,7 @@ def build(op: Op) -> None:
     plan = Plan(op)
     namespace = _dispatch._GLOBALS
     namespace["call_with_factors"] = call
-    namespace["laid_out"] = laid_out
+    namespace["laid_out"], namespace["unlike"] = laid_out, unlike
     uid = plan.uid
     namespace[f"K_{uid}"] = op.kernel
     if op.return_type is not None:

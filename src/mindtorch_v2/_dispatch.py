@@ -8,11 +8,11 @@ so `recorder` below is one plain global for all of them: None while nothing reco
 from __future__ import annotations
 
 import functools
-import math
 import re
 import threading
 import types
-from typing import Any
+from operator import index as as_index
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -71,10 +71,23 @@ get_ident = threading.get_ident
 new_tensor: Any = None  # new_tensor(cls): see `_tensor_slots`; set by _tensor
 new_plain_view: Any = None  # new_plain_view(source, array): see `_tensor_slots`; set by _tensor
 add_view: Any = None  # add_view(base, view): see `_tensor_slots`; set by _tensor
-# The first two, or `new_in_inference` and `new_view_in_inference` while some thread is in inference mode.
+new_plain_result: Any = (
+    None  # new_plain_result(array, *operands): see `wrap_result`, its twin; set by _tensor
+)
+laid_out: Any = None  # see `_ops._layout`; set by _codegen
+# `new_tensor`, `new_plain_view` and `new_plain_result`, or while some thread is in inference mode `new_in_inference`,
+# `new_view_in_inference` and `wrap_result`.
 new: Any = None
 new_view: Any = None
+new_result: Any = None
 new_node = object.__new__
+# Called off the fast path of the generated functions; set by _op_errors.
+recover: Any = None
+unknown_operand: Any = None
+missing_dim: Any = None
+no_derivative: Any = None
+bad_argument: Any = None
+not_a_method: Any = None
 MISSING = type("MISSING", (), {"__repr__": lambda self: "<missing>"})()
 NUMBERS = frozenset(
     (
@@ -198,6 +211,26 @@ class Op:
         return describe(self)
 
     @functools.cached_property
+    def tensor_places(self) -> str:
+        """A letter for each argument: T a tensor, N a tensor, a number or None, L a list of tensors, - anything else."""
+        from ._codegen import Plan
+
+        plan = Plan(self)
+        letters = ""
+        for argument in plan.arguments:
+            if argument.kind == "Tensor":
+                letters += "N" if plan.may_be_number(argument) else "T"
+            else:
+                letters += {"Tensor?": "N", "Tensor[]": "L", "Tensor?[]": "L"}.get(argument.kind, "-")
+        return letters
+
+    @functools.cached_property
+    def tensor_indices(self) -> tuple[int, ...] | None:
+        """Where tensors stand among the arguments, if there are no lists of them."""
+        places = self.tensor_places
+        return None if "L" in places else tuple([i for i, letter in enumerate(places) if letter != "-"])
+
+    @functools.cached_property
     def sequenced(self) -> bool:
         """Whether a profile shows the thread's next sequence number with this op: not with factories, which autograd skips."""
         is_factory = self.name.endswith(("_like", "_strided")) and self.nondifferentiable
@@ -284,11 +317,6 @@ class Hook:
 def taken(value: Any) -> Any:
     """The number in a tensor that was passed for a number, read before the op is recorded."""
     return value.item()
-
-
-def missing_dim(op: Op) -> None:
-    """Refuse a call without `dim`."""
-    raise TypeError(f"{op.name}() missing 1 required positional arguments: 'dim'")
 
 
 def call_user(function: Any, *arguments: Any, **named: Any) -> Any:
@@ -456,6 +484,11 @@ def wrap(array: Any) -> Any:
     return tensor
 
 
+def wrap_result(array: Any, *operands: Any) -> Any:
+    """A tensor around what a kernel returned, in the layout of a pointwise result if its operands are given."""
+    return wrap(laid_out(array, *operands) if operands else array)
+
+
 def as_view(base: Any, array: np.ndarray) -> Any:
     """A tensor around a view of `base`'s memory, without a gradient function."""
     tensor = new_view(base, array)
@@ -508,9 +541,9 @@ def ints(value: Any, length: int = 0) -> Any:
     if value.__class__ is int:
         return (value,) * (length or 1)
     if isinstance(value, (tuple, list)):
-        return tuple([v if v.__class__ is int else v.__index__() for v in value])
+        return tuple([v if v.__class__ is int else as_index(v) for v in value])
     if hasattr(value, "__index__"):
-        return (value.__index__(),) * (length or 1)
+        return (as_index(value),) * (length or 1)
     return tuple(int(v) for v in value)
 
 
@@ -571,48 +604,6 @@ def _numbers_of(value: Any) -> Any:
     return plain_value(value)
 
 
-def no_overload(name: str, *arguments: Any) -> TypeError:
-    """torch's error for arguments that fit none of the signatures of a function."""
-    given = ", ".join(type_name(value) for value in arguments)
-    return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({given}), but expected one of its signatures"
-    )
-
-
-def type_name(value: Any) -> str:
-    return "NoneType" if value is None else type(value).__name__
-
-
-def bad_argument(op: Op, arguments: Any) -> None:
-    """Raise torch's TypeError for the first argument that is not what the schema says; return if all are fine."""
-    numbers = op.numbers and sum(a.kind == "Tensor" for a in op.schema.arguments) == 2
-    for position, (argument, value) in enumerate(zip(op.schema.arguments, arguments), 1):
-        name = "input" if argument.name == "self" else argument.name
-        where = f"{op.name}(): argument '{name}' (position {position}) must be"
-        if argument.kind == "Tensor":
-            if not isinstance(value, Tensor) and not (
-                numbers and position > 1 and value.__class__ in NUMBERS
-            ):
-                raise TypeError(f"{where} Tensor, not {type_name(value)}")
-        elif argument.kind == "Tensor?":
-            if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"{where} Tensor, not {type_name(value)}")
-        elif argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
-            if value.__class__ not in NUMBERS and not isinstance(value, Tensor) and value is not None:
-                raise TypeError(f"{where} Number, not {type_name(value)}")
-        elif argument.type in ("int", "SymInt"):
-            if not hasattr(value, "__index__"):
-                raise TypeError(f"{where} int, not {type_name(value)}")
-        elif argument.kind in ("Tensor[]", "Tensor?[]"):
-            if not isinstance(value, (tuple, list)):
-                raise TypeError(f"{where} tuple of Tensors, not {type_name(value)}")
-            for number_, item in enumerate(value):
-                if not isinstance(item, Tensor) and not (item is None and argument.kind == "Tensor?[]"):
-                    raise TypeError(
-                        f"expected Tensor as element {number_} in argument {position - 1}, but got {type_name(item)}"
-                    )
-
-
 def _tensors_in(arguments: Any) -> Any:
     for value in arguments:
         if isinstance(value, Tensor):
@@ -621,197 +612,6 @@ def _tensors_in(arguments: Any) -> Any:
             for item in value:
                 if isinstance(item, Tensor):
                     yield item
-
-
-def broadcast_text(shapes: Any) -> str | None:
-    """torch's error message for shapes that do not broadcast; None if they do."""
-    longest = max(map(len, shapes))
-    result = [1] * longest
-    for shape in shapes:
-        for d in range(1, len(shape) + 1):
-            n, m = shape[-d], result[-d]
-            if n != m and n != 1 and m != 1:
-                return f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {longest - d}"
-            if m == 1:
-                result[-d] = n
-    return None
-
-
-def recover(op: Op, error: Exception, arguments: tuple) -> Any:
-    """Handle an error in an op's fast path: run the op on sparse or meta tensors, or raise what torch raises."""
-    tensors = list(_tensors_in(arguments))
-    if any(t._is_sparse_layout for t in tensors):
-        from ._sparse_ops import run_sparse
-
-        return run_sparse(op, arguments)
-    if any(t._array_missing for t in tensors):
-        from ._meta import run_meta
-
-        return run_meta(op, arguments)
-    if isinstance(error, MemoryError):
-        raise _out_of_memory(error) from None
-    if isinstance(error, RuntimeWarning) and op.inplace_of is None:
-        # the program turns warnings into errors; torch computes log(0) without one
-        with np.errstate(all="ignore"):
-            return call(op, arguments)
-    if isinstance(error, (AttributeError, TypeError)):
-        if op.full_name in NUMBER_FIRST and arguments[0].__class__ in NUMBERS and tensors:
-            return op.run(_boxed(arguments[0], tensors[0]), *arguments[1:])
-        if op.full_name in NUMBERS_ALONE and all(value.__class__ in NUMBERS for value in arguments[:2]):
-            kind = _dtype.number_dtype(arguments[0])
-            return op.run(wrap(np.array(arguments[0], kind._np)), *arguments[1:])
-        if any(answers(value) for value in arguments):
-            from ._overrides import call_first_override
-
-            return call_first_override(op, arguments)
-        bad_argument(op, arguments)
-        with_dtypes = [
-            _dtype.named(value, op.name)
-            if value is not None and argument.type.startswith("ScalarType")
-            else value
-            for argument, value in zip(op.schema.arguments, arguments)
-        ]
-        if any(a is not b for a, b in zip(with_dtypes, arguments)):
-            return op.run(*with_dtypes)
-        if "ufunc" in str(error) and tensors:
-            refuse_dtype(op, arguments)
-    if (
-        isinstance(error, NotImplementedError)
-        and op.inplace_of is not None
-        and op.promote in ("same", "float")
-    ):
-        result_of(op, arguments)
-    if isinstance(error, ValueError) and "read-only" in str(error) and tensors and tensors[0] is arguments[0]:
-        return _write_again(op, error, arguments)
-    if isinstance(error, ValueError):
-        for part, words in _NUMPY_REFUSES.items():
-            if part in str(error):
-                raise RuntimeError(words) from None
-    if grad_state.enabled and (op.inplace_of or op).node is not None and any(t._rg for t in tensors):
-        grad_state.seq += 1  # torch creates the node before it computes
-    if isinstance(error, ValueError) and "broadcast" in str(error) and tensors:
-        shapes = [t._array.shape for t in tensors]
-        text = broadcast_text(shapes)
-        if text is not None:
-            raise RuntimeError(text) from None
-        if op.inplace_of is not None and np.broadcast_shapes(*shapes) != shapes[0]:
-            raise RuntimeError(
-                f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(np.broadcast_shapes(*shapes))}"
-            ) from None
-    raise error
-
-
-# Part of NumPy's ValueError, and the text of torch's RuntimeError for the same.
-_NUMPY_REFUSES = {
-    "negative dimensions": "Trying to create tensor with negative dimension",
-    "maximum supported dimension": "only tensors with up to 64 dims are supported",
-}
-
-
-def _out_of_memory(error: Any) -> Exception:
-    """torch's error for memory that cannot be allocated, if NumPy tells how much it was."""
-    if getattr(error, "shape", None) is None:
-        return error
-    nbytes = math.prod(error.shape) * error.dtype.itemsize
-    return RuntimeError(
-        "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate "
-        f"{nbytes} bytes. Error code 12 (Cannot allocate memory)"
-    )
-
-
-def answers(value: Any) -> bool:
-    """Whether a value that is no tensor, or an item of a list, has a `__torch_function__`."""
-    if isinstance(value, (tuple, list)):
-        return any(answers(item) for item in value)
-    return not isinstance(value, Tensor) and hasattr(type(value), "__torch_function__")
-
-
-def unknown_operand(op: Op, operands: tuple) -> Any:
-    """The result of an operator for an operand that is neither a tensor nor a number."""
-    if answers(operands[1]):
-        from ._overrides import call_first_override
-
-        return call_first_override(op, operands)
-    return NotImplemented
-
-
-# Ops that also take a number as their first operand.
-NUMBER_FIRST = frozenset(
-    ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Tensor_mode", "floor_divide", "remainder.Tensor",
-     "bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor",
-     "bitwise_left_shift.Tensor", "bitwise_right_shift.Tensor")
-)  # fmt: skip
-
-# Ops that also take numbers as both operands.
-NUMBERS_ALONE = frozenset(
-    ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Tensor_mode", "floor_divide")
-)
-
-# The names of torch's kernels in its error for a dtype that they do not support, where it is not "<name>_cpu".
-KERNEL_NAMES = {
-    "floor_divide": "div_floor_cpu",
-    "lgamma": "lgamma_vml_cpu",
-    "erfinv": "erfinv_vml_cpu",
-    "erf": "erf_vml_cpu",
-    "erfc": "erfc_vml_cpu",
-    "i0": "i0_vml_cpu",
-    "digamma": "digamma",
-}
-
-
-def _boxed(value: Any, like: Any) -> Any:
-    """A Python number as a 0-dim tensor that does not change what `like` is promoted to."""
-    kinds = ((like.dtype, like._array.ndim == 0), (_dtype.number_dtype(value), 2))
-    return wrap(np.array(value, _dtype.result_dtype(kinds)._np))
-
-
-def result_of(op: Op, arguments: tuple) -> Any:
-    """The dtype that an op's operands are promoted to. Raises if it cannot be written to the tensor of an in-place op."""
-    kinds = [
-        (x.dtype, x._array.ndim == 0) if isinstance(x, Tensor) else (_dtype.number_dtype(x), 2)
-        for x in arguments
-        if isinstance(x, Tensor) or (op.numbers and x.__class__ in NUMBERS)
-    ]
-    result = _dtype.result_dtype(kinds)
-    if op.inplace_of is not None and not _dtype.can_cast(result, arguments[0].dtype):
-        raise RuntimeError(
-            f"result type {result._abbr} can't be cast to the desired output type {arguments[0].dtype._abbr}"
-        ) from None
-    return result
-
-
-def refuse_dtype(op: Op, arguments: tuple) -> None:
-    """Raise torch's error for a dtype that an op does not support."""
-    result = result_of(op, arguments)
-    base = (op.inplace_of or op).name
-    kernel = KERNEL_NAMES.get(base, base + "_cpu")
-    raise NotImplementedError(f"\"{kernel}\" not implemented for '{result._abbr}'") from None
-
-
-def not_implemented(kernel: str, array: np.ndarray) -> NotImplementedError:
-    """torch's error for a kernel that does not take this array's dtype."""
-    return NotImplementedError(f"\"{kernel}\" not implemented for '{_dtype.BY_NUM[array.dtype.num]._abbr}'")
-
-
-def _write_again(op: Op, error: Exception, arguments: tuple) -> Any:
-    """Retry a write to a read-only array. An expanded tensor is refused; a part of one whose elements are all distinct can be written."""
-    array = arguments[0]._array
-    if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape)):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        ) from None
-    array = array.view()
-    try:
-        array.setflags(write=True)
-    except ValueError:
-        raise error from None
-    arguments[0]._array = array
-    return op.run(*arguments)
-
-
-def no_derivative(op: Op) -> None:
-    raise RuntimeError(f"derivative for {op.qualified_name} is not implemented")
 
 
 def mark_node(node: Node) -> None:
@@ -838,8 +638,13 @@ UNASKED = frozenset(
 
 # Ops whose output may not share memory with an input, not even as the same elements.
 _APART = frozenset("gather masked_select take kthvalue index_select".split())
-# Ops whose outputs have the dtype of the first argument, without a cast.
-_WITHOUT_CAST = frozenset(("gather", "aminmax"))
+
+
+# Ops that accept an output where a gradient is needed; torch marks it as differentiable, and raises in the backward pass of most.
+COPIED_TO_OUT = frozenset(
+    "softmax log_softmax diag conj_physical inner alias_copy as_strided_copy diagonal_copy expand_copy permute_copy select_copy "
+    "slice_copy squeeze_copy t_copy transpose_copy unfold_copy unsqueeze_copy view_copy".split()
+)
 
 
 def _check_written(op: Op, outs: Any, arguments: tuple) -> None:
@@ -848,11 +653,9 @@ def _check_written(op: Op, outs: Any, arguments: tuple) -> None:
     for tensor in outs:
         if tensor._array_missing:
             continue
-        if op.name in _WITHOUT_CAST and tensor.dtype is not arguments[0].dtype:
-            wanted, given = arguments[0].dtype._abbr.lower(), tensor.dtype._abbr.lower()
-            raise RuntimeError(f"Expected out tensor to have dtype {wanted}, but got {given} instead")
         array = tensor._array
-        if not array.flags.writeable or any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape)):
+        is_expanded = array.size and any(s == 0 and n > 1 for s, n in zip(array.strides, array.shape))
+        if not array.flags.writeable or is_expanded:
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
                 "Please clone() the tensor before performing the operation."
@@ -898,14 +701,14 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for tensor in outs:
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type_name(tensor)}")
-    if grad_state.enabled and any(t._rg for t in (*_tensors_in(arguments), *outs)):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
-        )
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(tensor).__name__}")
+    if grad_state.enabled and any(
+        t._rg for t in (outs if op.nondifferentiable else (*_tensors_in(arguments), *outs))
+    ):
+        if op.name in COPIED_TO_OUT and not any(t._rg for t in outs):
+            return copied_into_out(call(op, arguments), outs[0])
+        refuse_gradient(op.name)
     _check_written(op, outs, arguments)
-    if op.promote == "same" and len(arguments) == 1 and outs[0].dtype is not arguments[0].dtype:
-        raise RuntimeError(f"Found dtype {outs[0].dtype._abbr} but expected {arguments[0].dtype._abbr}")
     form = OUT_FORMS.get((op.uid, len(outs)))
     if form is None:
         from ._out_forms import out_form
@@ -915,6 +718,37 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
     if len(op.schema.returns) < 2:
         return outs[0]
     return tuple(outs) if op.return_type is None else op.return_type(tuple(outs))
+
+
+def refuse_gradient(name: str) -> NoReturn:
+    """Raise torch's error for `out=` of an op whose gradient is needed."""
+    raise RuntimeError(
+        f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+    )
+
+
+def into_out(result: Any, out: Any) -> Any:
+    """`result`, a tensor or a tuple of them; or `out`, filled with its values and in the form of `result`."""
+    if out is None:
+        return result
+    several = isinstance(result, tuple)
+    for target, value in zip(out, result) if several else ((out, result),):
+        if not isinstance(target, Tensor):
+            raise TypeError(f"argument 'out' must be Tensor, not {type(target).__name__}")
+        if grad_state.enabled and (value._rg or target._rg):
+            node = value.grad_fn
+            refuse_gradient("out" if node is None else getattr(node, "op", node).name)
+        give_out(target, value._array)
+    return type(result)(tuple(out)) if several else out
+
+
+def copied_into_out(result: Any, out: Any) -> Any:
+    """Like `into_out` for what torch copies to `out` with its gradient: functions that are composed of others."""
+    if out is None or not result._rg:
+        return into_out(result, out)
+    if out.shape != result.shape:
+        out.resize_(result.shape)
+    return out.copy_(result)
 
 
 def give_out(out: Any, array: np.ndarray) -> None:
@@ -962,6 +796,14 @@ def write_inplace(op: Op, tensor: Any, array: np.ndarray) -> None:
                 f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(array.shape)}"
             )
     np.copyto(target, array, casting="unsafe")
+
+
+def only_named(function: str, given: tuple, named: dict[str, Any], *names: str) -> Any:
+    """The value of the one keyword argument of a function whose sizes can also be given one by one, under one of `names`."""
+    for name in named:
+        if name not in names or given:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+    return next(iter(named.values()))
 
 
 def unalias(function: Any, aliases: dict[str, Any], /, **given: Any) -> Any:

@@ -23,7 +23,7 @@ from ._graph import (
 from ._overrides import disabled_torch_dispatch
 from ._size import Size
 from ._storage import UntypedStorage
-from ._tensor_slots import DEFAULTS, allocators, operator
+from ._tensor_slots import DEFAULTS, address, allocators, operator, strides, strides_in_elements
 from ._torch_dispatch import track_tensor
 
 _OPS = _dispatch.OPS
@@ -246,18 +246,15 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps in memory, in elements, along each dimension."""
-        array = self._array_description if self._array_missing else self._array
-        item = array.itemsize
-        shape = array.shape
-        if array.size == 0 or 1 in shape:
-            strides = _torch_strides(array, self._base is None)
+        if self._array_missing:
+            steps = strides_in_elements(self._array_description, self._base is None)
         else:
-            strides = tuple([s // item for s in array.strides])
+            steps = strides(self._array, self._base is None)
         if dim is None:
-            return strides
-        if not -len(strides) <= dim < len(strides):
+            return steps
+        if not -len(steps) <= dim < len(steps):
             self.size(dim)
-        return strides[dim]
+        return steps[dim]
 
     def storage_offset(self) -> int:
         """Place of the first element in the storage, in elements."""
@@ -269,7 +266,7 @@ class Tensor:
         flat = self._storage._bytes()
         if not flat.nbytes:
             return 0
-        return (array.__array_interface__["data"][0] - flat.__array_interface__["data"][0]) // array.itemsize
+        return (address(array) - address(flat)) // array.itemsize
 
     def data_ptr(self) -> int:
         """Address of the first element."""
@@ -277,7 +274,7 @@ class Tensor:
             return 0
         if _storage.register is not None:
             storage_of(self).data_ptr()
-        return self._array.__array_interface__["data"][0]
+        return address(self._array)
 
     def untyped_storage(self) -> UntypedStorage:
         """The memory of this tensor."""
@@ -762,35 +759,21 @@ _C_NAMES = {  # as that text of torch's spells them
 }
 
 
-def _torch_strides(array: Any, fresh: bool) -> tuple:
-    """Strides in elements where NumPy's mean nothing: no elements, or dimensions of length 1 of an op's result or of newaxis."""
-    item, shape = array.itemsize, array.shape
-    strides = [s // item for s in array.strides]
-    plain, step = array.size == 0 or (fresh and array.flags.c_contiguous), 1
-    for d in range(len(shape) - 1, -1, -1):
-        if plain or (shape[d] == 1 and strides[d] == 0):
-            strides[d] = step
-        step = max(shape[d], 1) * strides[d]
-    return tuple(strides)
-
-
-def _strided(storage: UntypedStorage, np_dtype: Any, offset: int, shape: Any, strides: Any) -> np.ndarray:
+def _strided(storage: UntypedStorage, np_dtype: Any, offset: int, shape: Any, steps: Any) -> np.ndarray:
     """An array on a storage's memory."""
     flat = storage._bytes()
-    item = np_dtype.itemsize
-    shape = tuple(int(n) for n in shape)
+    item, nbytes = np_dtype.itemsize, flat.nbytes
+    shape = tuple([int(n) for n in shape])
     if 0 in shape:
         start = offset * item
-        return (
-            np.ndarray(shape, np_dtype, flat, start) if start <= flat.nbytes else np.ndarray(shape, np_dtype)
-        )
-    reach = offset + sum((n - 1) * s for n, s in zip(shape, strides)) + 1
-    if reach * item > flat.nbytes or offset < 0:
+        return np.ndarray(shape, np_dtype, flat, start) if start <= nbytes else np.ndarray(shape, np_dtype)
+    reach = offset + sum([(n - 1) * s for n, s in zip(shape, steps)]) + 1
+    if reach * item > nbytes or offset < 0:
         raise RuntimeError(
-            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize {item} requiring a storage "
-            f"size of {reach * item} are out of bounds for storage of size {flat.nbytes}"
+            f"setStorage: sizes {list(shape)}, strides {list(steps)}, storage offset {offset}, and itemsize {item} requiring a storage "
+            f"size of {reach * item} are out of bounds for storage of size {nbytes}"
         )
-    return np.ndarray(shape, np_dtype, flat, offset * item, tuple(s * item for s in strides))
+    return np.ndarray(shape, np_dtype, flat, offset * item, tuple([s * item for s in steps]))
 
 
 def _from_storage(
@@ -876,6 +859,7 @@ _new = _allocators.new_tensor
 _dispatch.Tensor, _storage.views_of = Tensor, _allocators.views_of
 _dispatch.new = _dispatch.new_tensor = _new
 _dispatch.new_view = _dispatch.new_plain_view = _allocators.new_view
+_dispatch.new_result = _dispatch.new_plain_result = _allocators.new_result or _dispatch.wrap_result
 _dispatch.add_view = _allocators.add_view
 
 
