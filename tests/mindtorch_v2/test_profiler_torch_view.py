@@ -25,9 +25,19 @@ from mindtorch_v2 import _dispatch
 from mindtorch_v2.profiler import torch_view
 
 RECORDED = {name: fact_files.read(file) for name, file in profile_snippets.FILES.items()}
+IN_FULL = {name: fact_files.read(file) for name, file in profile_snippets.FILES_IN_FULL.items()}
 
 # deprecated names, attention without batch_first
 pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """The facts are recorded with one thread, on which the kernels that torch takes depend."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(n_threads)
 
 
 @pytest.mark.parametrize(
@@ -41,9 +51,19 @@ def test_a_profile_shows_what_torch_shows(name: str, row: str) -> None:
     assert profile_snippets.compared(ours, values) == profile_snippets.compared(torchs, values)
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_every_row_is_recorded(name: str) -> None:
-    assert [f"{setup} ;; {code}" for setup, code in profile_snippets.rows(name)] == list(RECORDED[name])
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("row", [row for rows in IN_FULL.values() for row in rows])
+def test_a_profile_shows_what_torchs_kernels_cast_allocate_and_view(row: str) -> None:
+    setup, code = row.split(" ;; ")
+    torchs = next(rows[row] for rows in IN_FULL.values() if row in rows)
+    assert profile_snippets.in_full(
+        profile_snippets.profiled(torch, setup, code)
+    ) == profile_snippets.in_full(torchs)
+
+
+@pytest.mark.parametrize(("name", "recorded"), [*RECORDED.items(), *IN_FULL.items()])
+def test_every_row_is_recorded(name: str, recorded: dict[str, Any]) -> None:
+    assert [f"{setup} ;; {code}" for setup, code in profile_snippets.rows(name)] == list(recorded)
 
 
 def test_an_op_that_writes_is_not_mistaken_for_one_of_its_name_that_makes() -> None:

@@ -22,6 +22,9 @@ for _path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
     if _path.stem not in FAMILIES:
         import_module("." + _path.stem, __name__)
 
+for _name in ("_kernel_bookkeeping", "_layer_bookkeeping"):  # rules for ops of all families
+    import_module("." + _name, __name__)
+
 for _op in _dispatch.OPS.values():
     if not hasattr(functions, _op.name):
         setattr(functions, _op.name, _op.entry)

@@ -11,7 +11,8 @@ works, one that has to look at them gives nothing. A rule that needs to know mor
 has a keyword parameter `settings`: the trace's, as they were recorded. Nothing else is read, so that a rule gives the same rows wherever and
 whenever the profile is looked at.
 
-What is only bookkeeping of torch's kernel (allocating, clearing or viewing an output, casting, picking a back end) has no rule.
+Rules for what is only bookkeeping of torch's kernel (casting operands, allocating, clearing or viewing an output) stand together in
+`_kernel_bookkeeping.py`, unless the op contains other ops too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ import numpy as np
 from mindtorch_prof.inputs import ELEMENT_TYPES, TensorInput
 
 from .. import _dtype
-from .._tensor import _torch_strides
+from .._tensor_slots import strides_in_elements
+from . import _dims
 from ._layout import dense_order
 
 if TYPE_CHECKING:
@@ -146,7 +148,7 @@ def view_strides(source: np.ndarray, array: np.ndarray) -> tuple[int, ...]:
     """torch's strides of a view: those that NumPy sets to 0 for new dimensions are computed; expanded dimensions keep 0."""
     if 1 not in array.shape or not source.ndim:
         return tuple([step // array.itemsize for step in array.strides])
-    steps = _torch_strides(array, False)
+    steps = strides_in_elements(array, False)
     if array.ndim != source.ndim or 0 not in source.strides:
         return steps
     return tuple([0 if s == 0 and n > 1 else step for step, s, n in zip(steps, source.strides, source.shape)])
@@ -181,6 +183,67 @@ def dtype_or_default(dtype: Any, settings: Settings, value: Any = 0.0) -> Any:
     if value is UNKNOWN:
         return UNKNOWN
     return _NUMBERS[_dtype.number_dtype(value, _BY_NAME[settings.default_dtype])._name]
+
+
+def known(*arguments: Any) -> None:
+    """Raise if one of the arguments was not recorded."""
+    if any([argument is UNKNOWN for argument in arguments]):
+        raise UnknownInputs
+
+
+def element_dtype(x: Any) -> np.dtype:
+    """NumPy's dtype of a described tensor."""
+    known(x)
+    return _DTYPES[x.type]
+
+
+def boxed(x: Any) -> Any:
+    """A described Python number as the 0-dim tensor that torch boxes it in; a tensor as it is."""
+    if x is UNKNOWN or isinstance(x, TensorInput):
+        return x
+    return TensorInput((), (), _BOXES[type(x)])
+
+
+# torch's numbers
+BOOL, INT64, FLOAT32 = (ELEMENT_TYPES[name].number for name in ("bool", "long int", "float"))
+_BOXES = {float: "double", int: "long int", bool: "bool", complex: "c10::complex<double>"}
+
+
+def common_dtype(*operands: Any, settings: Settings, floating: bool = False) -> int:
+    """torch's number of the dtype that element-wise ops compute in; floating: integers are divided as floating-point numbers.
+
+    A 0-dim tensor of the type of a boxed number is taken for one: descriptions do not tell them apart.
+    """
+    known(*operands)
+    default, pairs = _BY_NAME[settings.default_dtype], []
+    for operand in map(boxed, operands):
+        dtype = _BY_NAME[ELEMENT_TYPES[operand.type].dtype]
+        is_number = not operand.shape and operand.type in _BOXES.values()
+        if is_number and dtype.is_complex:
+            dtype = default.to_complex()
+        elif is_number and dtype.is_floating_point:
+            dtype = default
+        pairs.append((dtype, 2 if is_number else 0 if operand.shape else 1))
+    result = _dtype.result_dtype(pairs)
+    if all([kind == 2 for _, kind in pairs]):
+        result = _BY_NAME[ELEMENT_TYPES[boxed(operands[0]).type].dtype]
+    if floating and not (result.is_floating_point or result.is_complex):
+        result = default
+    return _NUMBERS[result._name]
+
+
+def cast(x: Any, dtype: Any) -> Child:
+    """`to` another dtype (torch's number): a copy unless the tensor has it."""
+    inside = (
+        () if dtype_number(x) == dtype else [child("aten::_to_copy", x, dtype, None, None, None, False, None)]
+    )
+    return child("aten::to.dtype", x, dtype, False, False, None, children=inside)
+
+
+def casts(*operands: Any, settings: Settings, floating: bool = False) -> list[Child]:
+    """The operands that have another dtype than the one that an element-wise op computes in, cast to it."""
+    dtype = common_dtype(*operands, settings=settings, floating=floating)
+    return [cast(x, dtype) for x in map(boxed, operands) if dtype_number(x) != dtype]
 
 
 def dense_strides(x: Any, memory_format: Any) -> Any:
@@ -272,6 +335,22 @@ def narrow(x: Any, dim: int, start: int, length: int) -> Child:
     """A part of a tensor along a dimension."""
     inside = child("aten::slice.Tensor", x, dim, start, start + length)
     return child("aten::narrow", x, dim, start, length, children=[inside])
+
+
+def reduced_output(self: Any, dim: Any, keepdim: bool, dtype: Any = None) -> tuple[Any, list[Child]]:
+    """The output of a reduction as its kernel sees it, with all dimensions; and the op that gives it these.
+
+    dtype: torch's number of the output's; None: that of the tensor."""
+    known(self)
+    dims = _dims.many(dim, len(self.shape))
+    shape = tuple([1 if d in dims else n for d, n in enumerate(self.shape)])
+    dtype = dtype_number(self) if dtype is None else dtype
+    if keepdim:
+        return tensor_of(shape, dtype), []
+    result = tensor_of([n for d, n in enumerate(self.shape) if d not in dims], dtype)
+    steps = iter(result.strides)
+    strides = tuple([0 if d in dims else next(steps) for d in range(len(shape))])
+    return TensorInput(shape, strides, result.type), [child("aten::as_strided", result, shape, strides)]
 
 
 def contiguous(x: Any) -> Sequence[Child]:

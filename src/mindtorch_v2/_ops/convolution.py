@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +19,12 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
 from . import _core, _layout
-from ._children import UNKNOWN, Child, child, tensor
 from ._half_precision import widened
 from ._namespace import functions as F
 from .pointwise import conj
 
-if TYPE_CHECKING:
-    from mindtorch_prof.settings import Settings
 
-
-def _out_size(n: int, k: int, stride: int, padding: int, dilation: int) -> int:
+def output_size(n: int, k: int, stride: int, padding: int, dilation: int) -> int:
     return (n + 2 * padding - dilation * (k - 1) - 1) // stride + 1
 
 
@@ -134,7 +130,7 @@ class _Grid:
 _grid = functools.lru_cache(maxsize=256)(_Grid)
 
 
-def _is_pointwise(kernel: tuple, stride: tuple, padding: tuple) -> bool:
+def is_pointwise(kernel: tuple, stride: tuple, padding: tuple) -> bool:
     return not any(padding) and all(k == 1 for k in kernel) and all(s == 1 for s in stride)
 
 
@@ -149,17 +145,17 @@ def forward(
     n, kernel = x.shape[0], w.shape[2:]
     if not n:
         sizes = zip(x.shape[2:], kernel, stride, padding, dilation)
-        return np.zeros((0, w.shape[0], *[_out_size(*s) for s in sizes]), x.dtype)
-    out = tuple(_out_size(*sizes) for sizes in zip(x.shape[2:], kernel, stride, padding, dilation))
+        return np.zeros((0, w.shape[0], *[output_size(*s) for s in sizes]), x.dtype)
+    out = tuple(output_size(*sizes) for sizes in zip(x.shape[2:], kernel, stride, padding, dilation))
     length = math.prod(out)
     if w.shape[1] == 1 and groups > 1 and w.shape[0] == groups:
         return _depthwise(x, w, out, stride, padding, dilation)
     if groups == 1 and math.prod(kernel) > max(length, 64):
         return _patch_by_patch(x, w, out, stride, padding, dilation)
     grid = None
-    if _is_pointwise(kernel, stride, padding):
+    if is_pointwise(kernel, stride, padding):
         columns = np.ascontiguousarray(x)
-    elif _unit(stride):
+    elif is_unit(stride):
         grid = _grid(x.shape[2:], kernel, tuple(padding), tuple(dilation))
         flat, length = grid.flat(x), grid.length
         if groups == 1:
@@ -182,7 +178,7 @@ def forward(
     )
 
 
-def _unit(stride: tuple) -> bool:
+def is_unit(stride: tuple) -> bool:
     return all(s == 1 for s in stride)
 
 
@@ -223,7 +219,7 @@ def input_gradient(
     per_group = w.shape[1]
     length = math.prod(out)
     grid = None
-    if _unit(stride) and not _is_pointwise(kernel, stride, padding):
+    if is_unit(stride) and not is_pointwise(kernel, stride, padding):
         grid = _grid(tuple(spatial), kernel, tuple(padding), tuple(dilation))
         grid = grid if grid.out == tuple(out) else None
     g = np.ascontiguousarray(g) if grid is None else grid.spread(g)
@@ -240,7 +236,7 @@ def input_gradient(
         columns = np.matmul(turned, g.reshape(n, groups, w.shape[0] // groups, length))
     if grid is not None:
         return grid.gathered(columns.reshape(n, channels, math.prod(kernel), length))
-    if _is_pointwise(kernel, stride, padding) and tuple(spatial) == tuple(out):
+    if is_pointwise(kernel, stride, padding) and tuple(spatial) == tuple(out):
         return columns.reshape(n, channels, *spatial)
     columns = columns.reshape(n, channels, *kernel, *out)
     padded = np.zeros((n, channels, *[s + 2 * p for s, p in zip(spatial, padding)]), g.dtype)
@@ -272,7 +268,7 @@ def weight_gradient(
     channels, out = x.shape[1], g.shape[2:]
     length = math.prod(out)
     grid = None
-    if _unit(stride) and not _is_pointwise(kernel, stride, padding):
+    if is_unit(stride) and not is_pointwise(kernel, stride, padding):
         grid = _grid(x.shape[2:], kernel, tuple(padding), tuple(dilation))
     if grid is not None and grid.out == tuple(out):
         flat, g, length = grid.flat(x), grid.spread(g), grid.length
@@ -282,7 +278,7 @@ def weight_gradient(
                 return fused.reshape(g.shape[1], channels, *kernel)
         columns = grid.columns(flat)
     else:
-        pointwise = _is_pointwise(kernel, stride, padding)
+        pointwise = is_pointwise(kernel, stride, padding)
         columns = (
             np.ascontiguousarray(x) if pointwise else _columns(x, kernel, out, stride, padding, dilation)
         )
@@ -309,7 +305,7 @@ _C_NAMES = {
 }
 
 
-def _fill(values: tuple, dims: int) -> tuple:
+def filled(values: tuple, dims: int) -> tuple:
     return values * dims if len(values) == 1 else values
 
 
@@ -403,11 +399,11 @@ def _convolve(
     groups: int,
 ) -> np.ndarray:
     dims = weight.ndim - 2
-    stride, padding, dilation = _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims)
+    stride, padding, dilation = filled(stride, dims), filled(padding, dims), filled(dilation, dims)
     _check(input, weight, bias, stride, padding, dilation, transposed, groups)
     if transposed:
         size = transposed_size(
-            input.shape[2:], weight.shape[2:], stride, padding, dilation, _fill(output_padding, dims)
+            input.shape[2:], weight.shape[2:], stride, padding, dilation, filled(output_padding, dims)
         )
     last = dims == 2 and (_layout.is_channels_last(input) or _layout.is_channels_last(weight))
     kind = input.dtype
@@ -435,124 +431,12 @@ def convolution(*arguments: Any) -> np.ndarray:
     return _convolve(*arguments)
 
 
-@convolution.children
-def _(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: Any,
-    output_padding: Any,
-    groups: Any,
-    *,
-    settings: Settings,
-) -> list[Child]:
-    arguments = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    before: list[Child] = []
-    after: list[Child] = []
-    if input is not UNKNOWN and len(weight.shape) == 3:  # torch computes it over two dimensions
-        before, after = _one_more_dim(input, weight), _one_dim_less(_output_of(*arguments))
-        input, weight = _with_dim(input), _with_dim(weight)
-    kernels: list[Child] = []
-    if transposed is not True:
-        n_threads = settings.num_threads
-        kernels = _kernels(input, weight, bias, stride, padding, dilation, groups, n_threads)
-    inside = [*before, *kernels, *after]
-    return [
-        child("aten::_convolution", *arguments, False, False, True, True, children=inside, allocates=True)
-    ]
-
-
-def _kernels(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: Any,
-    n_threads: int,
-) -> list[Child]:
-    """What torch shows for the computation: oneDNN's kernel where it takes that, else its own, once per group."""
-    if input is UNKNOWN or _takes_onednn(input, weight, stride, dilation, groups, n_threads):
-        whole = (input, weight, bias, padding, stride, dilation, groups)
-        return [child("aten::mkldnn_convolution", *whole, allocates=True)]
-    kernel = weight.shape[2:]
-    part = tensor((input.shape[0], weight.shape[1], *input.shape[2:]), input) if groups > 1 else input
-    weights = tensor((weight.shape[0] // groups, *weight.shape[1:]), weight) if groups > 1 else weight
-    share = tensor(weights.shape[:1], bias) if groups > 1 and bias is not None else bias
-    stride, padding, dilation = (
-        _fill(stride, len(kernel)),
-        _fill(padding, len(kernel)),
-        _fill(dilation, len(kernel)),
-    )
-    arguments = (part, weights, kernel, share, stride, padding)
-    if len(kernel) == 3:
-        inside = child("aten::slow_conv3d_forward", *arguments, allocates=True)
-        leaf = child("aten::slow_conv3d", *arguments, children=[inside], allocates=True)
-    elif any(d != 1 for d in dilation):
-        leaf = child("aten::slow_conv_dilated2d", *arguments, dilation, allocates=True)
-    else:
-        inside = child("aten::_slow_conv2d_forward", *arguments, allocates=True)
-        leaf = child("aten::thnn_conv2d", *arguments, children=[inside], allocates=True)
-    return [leaf] * groups
-
-
-def _takes_onednn(input: Any, weight: Any, stride: Any, dilation: Any, groups: int, n_threads: int) -> bool:
-    """torch's choice: oneDNN for float32, but for kernels of one element in one thread and for small inputs."""
-    if input.type != "float":
-        return input.type in ("c10::BFloat16", "c10::Half")
-    pointwise = all(k == 1 for k in weight.shape[-2:]) and _unit(stride) and _unit(dilation)
-    if pointwise and input.shape[0] < 16 and n_threads == 1:
-        return False
-    large_kernel = all(k > 3 for k in weight.shape[-2:])
-    return groups > 1 or large_kernel or input.shape[0] > 1 or math.prod(input.shape[:4]) > 20480
-
-
 @composite(
     f"aten::_convolution({_ARGUMENTS}, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
     expose="function",
 )
 def _convolution(*arguments: Any) -> Any:
     return convolution(*arguments[:9])  # the rest chooses between back ends of GPUs
-
-
-def _output_of(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: bool,
-    output_padding: Any,
-    groups: int,
-) -> Any:
-    """The result of a convolution, as rules describe tensors."""
-    spatial, kernel = input.shape[2:], weight.shape[2:]
-    if transposed:
-        size = transposed_size(spatial, kernel, stride, padding, dilation, output_padding)
-        return tensor((input.shape[0], weight.shape[1] * groups, *size), input)
-    size = tuple(_out_size(*sizes) for sizes in zip(spatial, kernel, stride, padding, dilation))
-    return tensor((input.shape[0], weight.shape[0], *size), input)
-
-
-def _with_dim(x: Any) -> Any:
-    """A described tensor of one spatial dimension, with a second one of size 1."""
-    return x._replace(
-        shape=(*x.shape[:2], 1, *x.shape[2:]),
-        strides=(*x.strides[:2], x.shape[2] * x.strides[2], x.strides[2]),
-    )
-
-
-def _one_more_dim(*tensors: Any) -> list[Child]:
-    return [child("aten::unsqueeze", x, 2) for x in tensors]
-
-
-def _one_dim_less(*tensors: Any) -> list[Child]:
-    return [child("aten::squeeze.dim", _with_dim(x), 2) for x in tensors]
 
 
 @convolution.backward("input", "weight", "bias")
@@ -594,7 +478,7 @@ def convolution_backward(
     output_mask: Any,
 ) -> Any:
     dims = weight.ndim - 2
-    stride, padding, dilation = _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims)
+    stride, padding, dilation = filled(stride, dims), filled(padding, dims), filled(dilation, dims)
     g, x, w = grad_output._array, input._array, weight._array
     if g.dtype.kind in "cW":
         x, w = np.conjugate(x), np.conjugate(w)
@@ -612,14 +496,6 @@ def convolution_backward(
     if output_mask[2]:
         third = np.add.reduce(widened(g), axis=(0, *range(2, g.ndim))).astype(g.dtype, copy=False)
     return tuple(_dispatch.wrap(a) for a in (first, second, third))
-
-
-@convolution_backward.children
-def _(grad_output: Any, input: Any, weight: Any, *rest: Any) -> list[Child]:
-    if len(weight.shape) != 3:
-        return []
-    gradients = [tensor(x.shape, x) for x, wanted in zip((input, weight), rest[-1]) if wanted]
-    return _one_more_dim(grad_output, input, weight) + _one_dim_less(*gradients)
 
 
 @convolution_backward.backward("grad_output", "input", "weight")
@@ -770,9 +646,9 @@ def _declare_conv(dims: int, aten_name: str, transposed: str) -> None:
             x,
             weight,
             bias,
-            _fill(stride, dims),
-            _fill(padding, dims),
-            _fill(dilation, dims),
+            filled(stride, dims),
+            filled(padding, dims),
+            filled(dilation, dims),
             False,
             (0,) * dims,
             groups,
@@ -788,8 +664,8 @@ def _declare_conv(dims: int, aten_name: str, transposed: str) -> None:
         input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
     ) -> Any:
         stride, dilation = (
-            _fill(_dispatch.ints(stride, dims), dims),
-            _fill(_dispatch.ints(dilation, dims), dims),
+            filled(_dispatch.ints(stride, dims), dims),
+            filled(_dispatch.ints(dilation, dims), dims),
         )
         x, batched = _batched(name, input, dims)
         made = _convolution_mode(x, weight, bias, stride, padding, dilation, groups)
@@ -828,7 +704,7 @@ def _declare_conv(dims: int, aten_name: str, transposed: str) -> None:
         dilation: Any,
     ) -> Any:
         stride, padding, output_padding, dilation = (
-            _fill(_dispatch.ints(v, dims), dims) for v in (stride, padding, output_padding, dilation)
+            filled(_dispatch.ints(v, dims), dims) for v in (stride, padding, output_padding, dilation)
         )
         x, batched = _batched(f"conv_transpose{dims}d", input, dims)
         for extra, s, d in zip(output_padding, stride, dilation):

@@ -59,7 +59,7 @@ def _rows(children: Sequence[Child], depth: int, known: bool, settings: Settings
         raise RecursionError("the children of an op contain the op itself")
     for child in children:
         name, _, overload = child.name.partition(".")
-        op = _dispatch.OPS.get(child.name.partition("::")[2])
+        op = _op_of(name.partition("::")[2], overload)
         arguments = _with_defaults(op, child.arguments) if known else None
         inside = child.children
         if inside is None:
@@ -73,6 +73,12 @@ def _rows(children: Sequence[Child], depth: int, known: bool, settings: Settings
         inputs = None if arguments is None else Inputs(arguments)
         yield SyntheticOp(name, overload, depth, inputs, allocates, child.sequenced)
         yield from below
+
+
+def _op_of(name: str, overload: str) -> Any:
+    """The op of a child, None if there is none. Comparisons with a number are those with a tensor here, and have their rules."""
+    op = _dispatch.OPS.get(f"{name}.{overload}" if overload else name)
+    return _dispatch.OPS.get(f"{name}.Tensor") if op is None and overload == "Scalar" else op
 
 
 def _declared_inside(op: Any, arguments: Sequence[Any] | None, settings: Settings) -> Sequence[Child]:

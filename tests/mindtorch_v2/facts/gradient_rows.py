@@ -346,6 +346,7 @@ WITHOUT_ROW = {
     "bernoulli.p": "its derivative only says that there is none, as in torch",
     "binomial": "its derivative only says that there is none, as in torch",
     "detach_copy": "its derivative only says that there is none, as in torch",
+    "heaviside": "its derivative only says that there is none, as in torch",
     "_standard_gamma": "the derivative of a draw is implicit: differences of draws do not show it",
     "_sample_dirichlet": "the derivative of a draw is implicit: differences of draws do not show it",
     "normal.Tensor_Tensor": "a draw counts as a constant, as in torch, though it moves with its parameters",

@@ -32,6 +32,8 @@ FILES = {
     "layer_tree": "layer_trees.json.gz",  # optimisers on lists, layers, losses, attention
     "algebra_tree": "algebra_trees.json.gz",  # linear algebra, transforms, order, statistics, sparse tensors
 }
+# the same, for rows of which all events are compared
+FILES_IN_FULL = {"bookkeeping_tree": "bookkeeping_trees.json.gz"}
 
 
 def rows(name: str) -> list[tuple[str, str]]:
@@ -120,6 +122,16 @@ def compared(events: list[Event], values: bool) -> list[str]:
             number = sequence - first if sequence >= 0 else "-"
             lines[f"{path(row)} > {name} {inputs} {number}".removeprefix(" > ")] += 1
     return [f"{count} {line}" for line, count in sorted(lines.items())]
+
+
+def in_full(events: list[Event]) -> list[str]:
+    """All events as lines, with their ancestors and input shapes, and how often each stands there: nothing is left out or merged."""
+
+    def path(row: int) -> str:
+        parent, name, shapes, *_ = events[row]
+        return ("" if parent < 0 else path(parent) + " > ") + f"{name} {_compact(shapes)}"
+
+    return [f"{count} {line}" for line, count in sorted(Counter(map(path, range(len(events)))).items())]
 
 
 def _known_shapes(name: str, shapes: list) -> list:
