@@ -13,6 +13,7 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import distributed as dist
+from mindtorch_v2.distributed import checkpoint
 from mindtorch_v2.nn.parallel import DistributedDataParallel
 
 
@@ -246,9 +247,40 @@ def profiled(rank: int, world_size: int, port: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
+def saved_together(rank: int, world_size: int, port: int, folder: str) -> None:
+    """A checkpoint of all ranks: what all have is written once; an error is raised on all."""
+    _join(rank, world_size, port)
+    path = f"{folder}/checkpoint"
+    state = {"a": torch.arange(6.0), "b": torch.ones(2, 2), "c": torch.zeros(3), "rank": rank}
+    own = {f"own{rank}": torch.full((2,), float(rank)), f"object{rank}": rank}
+    metadata = checkpoint.save({**state, **own}, checkpoint_id=path)
+    files = {index.fqn: place.relative_path for index, place in metadata.storage_data.items()}
+    # the rank with the fewest bytes so far takes the next entry: 24, 16 and 12 bytes, then objects
+    assert [files[name] for name in ("a", "b", "c")] == [f"__{r}_0.distcp" for r in range(3)]
+    assert all(files[f"own{r}"] == files[f"object{r}"] == f"__{r}_0.distcp" for r in range(world_size))
+    loaded = {"a": torch.zeros(6), "rank": None, f"own{rank}": torch.zeros(2)}
+    checkpoint.load(loaded, checkpoint_id=path)
+    assert loaded["a"].tolist() == list(range(6))
+    assert loaded["rank"] in range(world_size)
+    assert loaded[f"own{rank}"].tolist() == [rank, rank]
+    with pytest.raises(checkpoint.CheckpointException) as error:
+        checkpoint.load({"missing" if rank == 1 else "a": torch.zeros(6)}, checkpoint_id=path)
+    assert list(error.value.failures) == [1]
+    with pytest.raises(NotImplementedError, match="needs a process_group of its own"):
+        checkpoint.async_save(state, checkpoint_id=f"{folder}/async")
+    future = checkpoint.async_save(state, checkpoint_id=f"{folder}/async", process_group=dist.new_group())
+    dist.all_reduce(total := torch.ones(1))
+    assert (total.item(), sorted(future.result().state_dict_metadata)) == (
+        world_size,
+        ["a", "b", "c", "rank"],
+    )
+    dist.destroy_process_group()
+
+
 PROGRAMS = (
     collectives,
     train,
+    saved_together,
     unused_parameters,
     profiled,
     sharded_optimizer,

@@ -93,14 +93,13 @@ def test_the_launcher_gives_each_process_its_rank_and_reports_a_failure(tmp_path
 
 
 def test_what_is_not_part_of_the_library_says_so_when_it_is_used() -> None:
-    from mindtorch_v2.distributed import checkpoint, fsdp, rpc, tensor
+    from mindtorch_v2.distributed import fsdp, rpc, tensor
 
     for use in (
         fsdp.FullyShardedDataParallel,
         fsdp.fully_shard,
         rpc.init_rpc,
         tensor.DTensor,
-        checkpoint.save,
     ):
         with pytest.raises(NotImplementedError, match="is not part of this library"):
             use()

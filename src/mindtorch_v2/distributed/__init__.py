@@ -38,7 +38,7 @@ __all__ = distributed_c10d.__all__ + [
 _exported = (_get_default_group, _get_default_store)  # torch has these names here
 
 _LAZY = frozenset(
-    "algorithms autograd checkpoint device_mesh elastic fsdp nn optim rpc run launch tensor utils".split()
+    "algorithms autograd checkpoint device_mesh elastic fsdp nn optim rpc run launch launcher tensor utils".split()
 )
 _LAZY_NAMES = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh"}
 

@@ -1,26 +1,21 @@
-"""torch.distributed.checkpoint: names only. Save a state dict with `torch.save` on one rank."""
+"""torch.distributed.checkpoint: state dicts saved and loaded by all ranks together, in folders that torch reads and writes too."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from ..._refused import refused_class, refused_function
-
-_REASON = "save with torch.save on one rank, and load with torch.load on each"
-save = refused_function("torch.distributed.checkpoint", "save", _REASON)
-load = refused_function("torch.distributed.checkpoint", "load", _REASON)
-async_save = refused_function("torch.distributed.checkpoint", "async_save", _REASON)
-save_state_dict = refused_function("torch.distributed.checkpoint", "save_state_dict", _REASON)
-load_state_dict = refused_function("torch.distributed.checkpoint", "load_state_dict", _REASON)
-FileSystemReader: Any = refused_class("torch.distributed.checkpoint", "FileSystemReader", _REASON)
-FileSystemWriter: Any = refused_class("torch.distributed.checkpoint", "FileSystemWriter", _REASON)
+from .api import CheckpointException
+from .default_planner import DefaultLoadPlanner, DefaultSavePlanner
+from .filesystem import FileSystemReader, FileSystemWriter
+from .hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, TensorStorageMetadata
+from .optimizer import load_sharded_optimizer_state_dict
+from .planner import LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, WriteItem
+from .state_dict_loader import load, load_state_dict
+from .state_dict_saver import async_save, save, save_state_dict
+from .storage import StorageReader, StorageWriter
 
 __all__ = [
-    "FileSystemReader",
-    "FileSystemWriter",
-    "async_save",
-    "load",
-    "load_state_dict",
-    "save",
-    "save_state_dict",
-]
+    "BytesStorageMetadata", "CheckpointException", "ChunkStorageMetadata", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader",
+    "FileSystemWriter", "HuggingFaceStorageReader", "HuggingFaceStorageWriter", "LoadPlan", "LoadPlanner", "Metadata", "ReadItem", "SavePlan",
+    "SavePlanner", "StorageReader", "StorageWriter", "TensorStorageMetadata", "WriteItem", "async_save", "load",
+    "load_sharded_optimizer_state_dict", "load_state_dict", "save", "save_state_dict",
+]  # fmt: skip
