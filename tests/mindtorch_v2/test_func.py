@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import recorded_cases
 
@@ -38,6 +40,36 @@ def test_vmap_maps_over_containers_that_have_a_batch_of_their_own() -> None:
         3.0,
         5.0,
     ]
+
+
+def test_vmap_gives_each_example_its_own_copy_of_a_container_that_is_not_mapped() -> None:
+    """A function may write its result into it, as modules of tensordict do."""
+
+    class Entries:
+        def __init__(self, entries: dict[str, torch.Tensor]) -> None:
+            self.entries = entries
+
+        def _add_batch_dim(self, *, in_dim: int, vmap_level: int) -> None:
+            raise AssertionError("it is not mapped")
+
+        def clone(self, recurse: bool = True) -> Entries:
+            assert not recurse
+            return Entries(dict(self.entries))
+
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Entries:
+            assert func is torch.stack
+            rows = [row.entries for row in args[0]]
+            return Entries({name: torch.stack([row[name] for row in rows]) for name in rows[0]})
+
+    def write(entries: Entries, factor: torch.Tensor) -> Entries:
+        entries.entries["x"] = entries.entries["x"] * factor
+        return entries
+
+    given = Entries({"x": torch.tensor(3.0)})
+    result = torch.vmap(write, (None, 0))(given, torch.tensor([1.0, 2.0]))
+    assert result.entries["x"].tolist() == [3.0, 6.0]
+    assert given.entries["x"].item() == 3.0
 
 
 def test_transforms_return_no_history_where_gradients_are_disabled() -> None:

@@ -47,6 +47,12 @@ def _is_mapped(value: Any) -> bool:
     return isinstance(value, torch.Tensor) or hasattr(type(value), "_add_batch_dim")
 
 
+def _for_one_example(value: Any) -> Any:
+    """What is not mapped over, for one call. Functions write their results into a TensorDict: each call gets one of its own."""
+    is_container = _is_mapped(value) and not isinstance(value, torch.Tensor)
+    return value.clone(recurse=False) if is_container else value
+
+
 def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", repr(func))
 
@@ -72,7 +78,7 @@ def _mapped(
     for i in range(sizes[0]):
         if i and randomness == "same":
             torch.set_rng_state(before)
-        example = [row if d is None else row[i] for row, d in zip(rows, dims)]
+        example = [_for_one_example(row) if d is None else row[i] for row, d in zip(rows, dims)]
         results.append(func(*tree_unflatten(example, spec), **kwargs))
     if randomness == "error" and not torch.equal(before, torch.get_rng_state()):
         torch.set_rng_state(before)
