@@ -62,3 +62,14 @@ def test_an_imported_fx_costs_functions_nothing_until_a_program_is_traced() -> N
 def test_a_container_of_this_library_is_traced_without_annotations_of_its_source() -> None:
     code = fx.symbolic_trace(torch.nn.Sequential(torch.nn.ReLU())).code
     assert code.strip().split("\n")[:2] == ["def forward(self, input):", "    input_1 = input"]
+
+
+def test_types_that_name_the_same_forward_reference_are_written() -> None:
+    from typing import ForwardRef
+
+    graph = torch.fx.Graph()
+    x, y = graph.placeholder("x"), graph.placeholder("y")
+    x.type, y.type = dict[str, ForwardRef("Any")], dict[str, ForwardRef("Any")]
+    graph.output((x, y))
+    code = torch.fx.GraphModule(torch.nn.Module(), graph).code
+    assert code.count("dict[str,ForwardRef_Any_]") == 2

@@ -97,7 +97,7 @@ class _Globals:
             return hint
         name = self._namespace.create_name(hint, obj)
         if name in self.names:
-            if self.names[name] is not obj:
+            if self.names[name] != obj:  # equal ones share a name: two ForwardRef("Any"), say
                 raise AssertionError(f"Global name {name} is already used for another object")
             return name
         self.names[name] = obj

@@ -16,6 +16,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import mindtorch_v2 as torch
+from mindtorch_v2._C import ScriptObject  # noqa: F401  (torch has the name here)
 from mindtorch_v2.nn import Module
 from mindtorch_v2.utils import _pytree as pytree
 
@@ -34,6 +35,9 @@ _proxyable_classes: dict[type, None] = {}
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}  # the globals in which a name is wrapped
 _wrapped_methods_to_patch: list[tuple[type, str]] = []
 _is_fx_tracing_flag = False
+# torch's names, for tracers of packages that write `trace` anew
+_orig_module_call: Callable[..., Any] = Module.__call__
+_orig_module_getattr: Callable[..., Any] = Module.__getattr__
 
 
 def is_fx_tracing() -> bool:
@@ -172,13 +176,13 @@ class Tracer(TracerBase):
 
     def _constant_name(self, tensor: Any) -> str:
         """The attribute of the root module that holds a constant tensor; a new one if there is none."""
-        name = self.tensor_attrs.get(id(tensor))
+        name = self.tensor_attrs.get(tensor)
         if name is None:
             index = 0
             while hasattr(self.root, f"_tensor_constant{index}"):
                 index += 1
             name = f"_tensor_constant{index}"
-            self.tensor_attrs[id(tensor)] = name
+            self.tensor_attrs[tensor] = name
             setattr(self.root, name, tensor)
         return name
 
@@ -398,11 +402,11 @@ class Tracer(TracerBase):
                 "co_filename": fn.__code__.co_filename,
                 "co_firstlineno": fn.__code__.co_firstlineno,
             }
-        self.tensor_attrs: dict[int, str] = {}
+        self.tensor_attrs: dict[Any, str] = {}
         for path, module in self.root.named_modules():
             for name, value in module.__dict__.items():
                 if isinstance(value, torch.Tensor):
-                    self.tensor_attrs.setdefault(id(value), f"{path}.{name}" if path else name)
+                    self.tensor_attrs.setdefault(value, f"{path}.{name}" if path else name)
         if not isinstance(fn, FunctionType):
             fn = fn.__call__.__func__ if hasattr(fn, "__call__") and not inspect.ismethod(fn) else fn  # noqa: B004
             if not isinstance(fn, FunctionType):
@@ -424,18 +428,16 @@ class Tracer(TracerBase):
             def forward(*args: Any, **kwargs: Any) -> Any:
                 return original_call(module, *args, **kwargs)
 
-            _wrap_functions_of(module_globals(module), self._autowrap_function_ids, patches)
+            _autowrap_check(patcher, module_globals(module), self._autowrap_function_ids)
             return self.call_module(module, forward, args, kwargs)
 
-        with _Patches() as patches:
-            patches.set_attribute(Module, "__getattr__", module_getattr)
-            patches.set_attribute(Module, "__call__", module_call)
-            for name, method in _traced_methods().items():
-                patches.set_attribute(torch.Tensor, name, method)
-            _wrap_registered_functions(patches)
-            _wrap_functions_of(fn_globals, self._autowrap_function_ids, patches)
+        with _Patcher() as patcher:
+            patcher.patch_method(Module, "__getattr__", module_getattr, deduplicate=False)
+            patcher.patch_method(Module, "__call__", module_call, deduplicate=False)
+            _patch_wrapped_functions(patcher)
+            _autowrap_check(patcher, fn_globals, self._autowrap_function_ids)
             for module in self._autowrap_search:
-                _wrap_functions_of(module.__dict__, self._autowrap_function_ids, patches)
+                _autowrap_check(patcher, module.__dict__, self._autowrap_function_ids)
             yield
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
@@ -468,37 +470,48 @@ def module_globals(module: Module) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------- wrapped functions
 
 
-class _Patches:
-    """Context manager: attributes and global names replaced inside it, restored at its end."""
+class _Patcher:
+    """Context manager: methods and global names replaced inside it, restored at its end. Tracers of packages use it, too."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
         self._visited: set[int] = set()
 
-    def __enter__(self) -> _Patches:
+    def __enter__(self) -> _Patcher:
         return self
 
     def __exit__(self, *exception: object) -> None:
         while self._undo:
             self._undo.pop()()
+        self._visited.clear()
 
-    def visit_once(self, namespace: dict[str, Any]) -> bool:
-        """Whether this namespace is seen for the first time."""
-        first = id(namespace) not in self._visited
-        self._visited.add(id(namespace))
+    def visit_once(self, thing: object) -> bool:
+        """Whether this object is seen for the first time."""
+        first = id(thing) not in self._visited
+        self._visited.add(id(thing))
         return first
 
-    def set_attribute(self, owner: Any, name: str, value: Any) -> None:
-        before = getattr(owner, name)
-        setattr(owner, name, value)
-        self._undo.append(functools.partial(setattr, owner, name, before))
+    def patch_method(
+        self, cls: type, name: str, new_fn: Callable[..., Any], deduplicate: bool = True
+    ) -> None:
+        """Replace a method; with `deduplicate`, unless it is replaced already."""
+        before = getattr(cls, name)
+        if deduplicate and hasattr(before, "__fx_already_patched"):
+            return
+        setattr(cls, name, new_fn)
+        self._undo.append(functools.partial(setattr, cls, name, before))
 
-    def set_item(self, namespace: dict[str, Any], name: str, value: Any) -> None:
-        if name in namespace:
-            self._undo.append(functools.partial(namespace.__setitem__, name, namespace[name]))
+    def patch(
+        self, frame_dict: dict[str, Any], name: str, new_fn: Callable[..., Any], deduplicate: bool = True
+    ) -> None:
+        """Replace a global name; with `deduplicate`, it is marked as replaced."""
+        if deduplicate:
+            new_fn.__fx_already_patched = True  # type: ignore[attr-defined]
+        if name in frame_dict:
+            self._undo.append(functools.partial(frame_dict.__setitem__, name, frame_dict[name]))
         else:
-            self._undo.append(functools.partial(namespace.pop, name, None))
-        namespace[name] = value
+            self._undo.append(functools.partial(frame_dict.pop, name, None))
+        frame_dict[name] = new_fn
 
 
 @functools.cache
@@ -549,7 +562,6 @@ def _create_wrapped_func(orig_fn: Callable) -> Callable:
         result.node.meta["is_wrapped"] = True
         return result
 
-    wrapped.__fx_already_patched = True  # type: ignore[attr-defined]
     return wrapped
 
 
@@ -566,25 +578,27 @@ def _create_wrapped_method(cls: type, name: str) -> Callable:
     return wrapped
 
 
-def _wrap_registered_functions(patches: _Patches) -> None:
-    """Replace the functions given to `wrap`, in the namespaces where it was called."""
+def _patch_wrapped_functions(patcher: _Patcher) -> None:
+    """Replace the functions given to `wrap`, in the namespaces where it was called, and the methods that are functions of torch, too."""
+    for name, method in _traced_methods().items():
+        patcher.patch_method(torch.Tensor, name, method, deduplicate=False)
     for (_, name), namespace in _wrapped_fns_to_patch.items():
         if name not in namespace and hasattr(builtins, name):
             original = getattr(builtins, name)
         else:
             original = namespace[name]
         if not hasattr(original, "__fx_already_patched"):
-            patches.set_item(namespace, name, _create_wrapped_func(original))
+            patcher.patch(namespace, name, _create_wrapped_func(original))
     for cls, name in _wrapped_methods_to_patch:
-        patches.set_attribute(cls, name, _create_wrapped_method(cls, name))
+        patcher.patch_method(cls, name, _create_wrapped_method(cls, name), deduplicate=False)
 
 
-def _wrap_functions_of(namespace: dict[str, Any], function_ids: set[int], patches: _Patches) -> None:
+def _autowrap_check(patcher: _Patcher, frame_dict: dict[str, Any], function_ids: set[int]) -> None:
     """Replace autowrapped functions that a namespace holds."""
-    if patches.visit_once(namespace):
-        for name, value in list(namespace.items()):
+    if patcher.visit_once(frame_dict):
+        for name, value in list(frame_dict.items()):
             if not name.startswith("_") and callable(value) and id(value) in function_ids:
-                patches.set_item(namespace, name, _create_wrapped_func(value))
+                patcher.patch(frame_dict, name, _create_wrapped_func(value))
 
 
 def wrap(fn_or_name: str | Callable) -> Any:

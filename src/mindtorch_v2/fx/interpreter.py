@@ -166,7 +166,7 @@ class _TransformerTracer:
             def __init__(self, graph: Graph) -> None:
                 super().__init__()
                 self.graph = graph
-                self.tensor_attrs: dict[int, str] = {}
+                self.tensor_attrs: dict[Any, str] = {}
                 self.root = root
 
             def is_leaf_module(self, _: Module, __: str) -> bool:
