@@ -79,7 +79,7 @@ _LAZY = {
         "hub", "jit", "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "quantization", "quasirandom",
         "random",
         "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
-        "ops", "torch_version", "_C", "_dynamo", "_custom_ops", "_functorch", "_guards", "_inductor", "_jit_internal", "_subclasses", "_utils", "_tensor_str", "_as_torch", "_compile",
+        "ops", "torch_version", "_C", "_decomp", "_dynamo", "_higher_order_ops", "_custom_ops", "_functorch", "_guards", "_inductor", "_jit_internal", "_subclasses", "_utils", "_tensor_str", "_as_torch", "_compile",
     )
 }  # fmt: skip
 _LAZY_NAMES = {
@@ -103,7 +103,7 @@ _LAZY_NAMES = {
     **dict.fromkeys((
         "use_deterministic_algorithms", "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled",
         "set_deterministic_debug_mode", "get_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled", "set_flush_denormal",
-        "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "get_device_module", "set_default_tensor_type",
+        "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "get_device_module", "set_default_tensor_type", "set_vital",
     ), "_settings"),
     **dict.fromkeys((
         "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor",

@@ -13,6 +13,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import _dtype
+from ._exception_wrapper import ExceptionWrapper, KeyErrorMessage  # noqa: F401  (torch has these names here)
 from ._storage import UntypedStorage
 from ._tensor import Tensor, _from_storage
 from ._tensor_slots import DEFAULTS

@@ -491,3 +491,146 @@ def test_functions_have_a_second_module() -> None:
 
     assert functions.relu(torch.tensor([-1.0, 1.0])).tolist() == [0.0, 1.0]
     assert not torch.distributed.autograd.is_available()
+
+
+def test_names_of_launchers_and_decompositions_are_importable_and_refuse() -> None:
+    from mindtorch_v2._decomp import core_aten_decompositions, get_decompositions, register_decomposition
+    from mindtorch_v2.distributed.fsdp._common_utils import _FSDPState
+    from mindtorch_v2.distributed.launcher import LaunchConfig, elastic_launch, launch_agent
+
+    launchers = (LaunchConfig, elastic_launch, launch_agent)
+    decompositions = (core_aten_decompositions, get_decompositions, register_decomposition)
+    for refused in (_FSDPState, *launchers, *decompositions):
+        with pytest.raises(NotImplementedError, match="is not part of this library"):
+            refused()
+
+
+def test_small_names_of_distributed_packages_work() -> None:
+    import socket
+
+    from mindtorch_v2.distributed._composable_state import _get_module_state
+    from mindtorch_v2.distributed.elastic.utils.distributed import get_free_port
+    from mindtorch_v2.distributed.fsdp._common_utils import clean_tensor_name
+    from mindtorch_v2.utils._triton import has_triton, has_triton_package
+
+    assert _get_module_state(torch.nn.Linear(1, 1)) is None
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", get_free_port()))
+    assert clean_tensor_name("_fsdp_wrapped_module.a._checkpoint_wrapped_module.b") == "a.b"
+    assert (has_triton(), has_triton_package()) == (False, False)
+    with pytest.warns(UserWarning, match="'set_vital' is deprecated, please do not call"):
+        assert torch.set_vital("a", "b", "c") is None
+
+
+def test_loaders_of_other_packages_find_what_the_worker_processes_of_torch_use() -> None:
+    import os
+    import signal
+
+    from mindtorch_v2._utils import ExceptionWrapper
+    from mindtorch_v2.utils.data import _utils
+    from mindtorch_v2.utils.data._utils.worker import ManagerWatchdog
+
+    try:
+        raise KeyError("lost")
+    except KeyError:
+        wrapped = ExceptionWrapper(where="in a thread")
+    with pytest.raises(KeyError, match="Caught KeyError in a thread"):
+        wrapped.reraise()
+    assert ManagerWatchdog().is_alive()
+    assert (_utils.HAS_NUMPY, _utils.python_exit_status) == (True, False)
+    # a worker that ends with an error is noticed, one that is running is not
+    reading, writing = os.pipe()
+    running = os.posix_spawn("/bin/cat", ["cat"], {}, file_actions=[(os.POSIX_SPAWN_DUP2, reading, 0)])
+    killed = os.posix_spawn("/bin/cat", ["cat"], {}, file_actions=[(os.POSIX_SPAWN_DUP2, reading, 0)])
+    try:
+        _utils.signal_handling._set_worker_pids(1, [running])
+        _utils.signal_handling._error_if_any_worker_fails()
+        os.kill(killed, signal.SIGKILL)
+        os.waitid(os.P_PID, killed, os.WEXITED | os.WNOWAIT)
+        _utils.signal_handling._set_worker_pids(2, [killed])
+        with pytest.raises(RuntimeError, match=f"worker .pid {killed}. is killed by signal: Killed"):
+            _utils.signal_handling._error_if_any_worker_fails()
+        _utils.signal_handling._remove_worker_pids(2)
+        _utils.signal_handling._error_if_any_worker_fails()
+    finally:
+        os.kill(running, signal.SIGKILL)
+        for pid in (running, killed):
+            os.waitpid(pid, 0)
+        _utils.signal_handling._worker_pids.clear()
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_tracer_that_writes_trace_anew_finds_the_parts_of_torchs() -> None:
+    """As torch-geometric's `to_hetero` does."""
+    from mindtorch_v2.fx import _symbolic_trace as parts
+
+    class Tracer(torch.fx.Tracer):
+        def trace(self, root: torch.nn.Module, concrete_args: Any = None) -> torch.fx.Graph:
+            self.root, self.submodule_paths = root, {module: name for name, module in root.named_modules()}
+            self.graph, self.tensor_attrs = torch.fx.Graph(tracer_cls=type(self)), {root.scale: "scale"}
+            forward, arguments = self.create_args_for_root(type(root).forward, True, concrete_args)
+            cache: dict[str, Any] = {}
+
+            def module_getattr(module: Any, name: str) -> Any:
+                return self.getattr(name, parts._orig_module_getattr(module, name), cache)
+
+            def module_call(module: Any, *args: Any) -> Any:
+                def call(*args: Any) -> Any:
+                    return parts._orig_module_call(module, *args)
+
+                return self.call_module(module, call, args, {})
+
+            with parts._Patcher() as patcher:
+                patcher.patch_method(torch.nn.Module, "__getattr__", module_getattr, deduplicate=False)
+                patcher.patch_method(torch.nn.Module, "__call__", module_call, deduplicate=False)
+                parts._patch_wrapped_functions(patcher)
+                parts._autowrap_check(patcher, forward.__globals__, self._autowrap_function_ids)
+                self.create_node("output", "output", (self.create_arg(forward(*arguments)),), {})
+            return self.graph
+
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.scale = torch.nn.Linear(2, 2), torch.ones(2)
+
+        def forward(self, x: Any) -> Any:
+            return self.scale.mul(self.linear(x))
+
+    layer, before = Layer(), (torch.nn.Module.__call__, torch.Tensor.mul)
+    graph = Tracer().trace(layer)
+    operations = [node.op for node in graph.nodes]
+    assert operations == ["placeholder", "call_module", "get_attr", "call_method", "output"]
+    assert (torch.nn.Module.__call__, torch.Tensor.mul) == before
+    x = torch.ones(1, 2)
+    assert torch.equal(torch.fx.GraphModule(layer, graph)(x), layer(x))
+    with pytest.raises(NotImplementedError, match="TorchScript"):
+        parts.ScriptObject()
+
+
+def test_a_handler_tells_the_function_unbind_from_the_method() -> None:
+    """monai's MetaTensor calls `torch.unbind` when it handles `Tensor.unbind`."""
+    seen = []
+
+    class Batch(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append([func == torch.unbind, func == torch.Tensor.unbind])
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    batch = torch.arange(4).view(2, 2).as_subclass(Batch)
+    seen.clear()
+    assert [part.tolist() for part in torch.unbind(batch, dim=0)] == [[0, 1], [2, 3]]
+    assert seen[0] == [True, False]
+    seen.clear()
+    batch.unbind(1)
+    assert seen == [[False, True]]
+
+
+def test_flags_may_be_set_in_the_context_that_packages_ask_for() -> None:
+    allow = getattr(torch.backends, "__allow_nonbracketed_mutation")
+    before = torch.backends.cudnn.deterministic
+    with allow():
+        torch.backends.cudnn.deterministic = True
+        assert torch.backends.cudnn.deterministic
+        torch.backends.cudnn.deterministic = before

@@ -116,3 +116,23 @@ def test_meshes_charts_sounds_and_counted_histograms_are_what_plugins_read(tmp_p
         .histo
     )
     assert (counted.num, list(counted.bucket)) == (2.0, [1.0, 1.0])
+
+
+def test_a_graph_comes_with_a_run_on_the_processor(tmp_path: Path) -> None:
+    loader = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_file_loader", reason="runs with the extra `tensorboard`"
+    )
+    from tensorboard.compat.proto.config_pb2 import RunMetadata
+
+    from mindtorch_v2.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(tmp_path) as writer:
+        writer.add_graph(torch.nn.Linear(2, 2), torch.ones(1, 2))
+    (path,) = tmp_path.iterdir()
+    events = list(loader.LegacyEventFileLoader(str(path)).Load())
+    kinds = [event.WhichOneof("what") for event in events]
+    assert kinds == ["file_version", "graph_def", "tagged_run_metadata"]
+    run = events[-1].tagged_run_metadata
+    assert run.tag == "step1"
+    (device,) = RunMetadata.FromString(run.run_metadata).step_stats.dev_stats
+    assert device.device == "/device:CPU:0"

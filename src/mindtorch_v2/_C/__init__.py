@@ -13,6 +13,7 @@ from .._dtype import layout as layout
 from .._dtype import memory_format as memory_format
 from .._jit_types import CLASSES as _JIT_CLASSES
 from .._random import Generator as Generator
+from .._refused import refused_class
 from .._size import Size as Size
 from .._tensor import Tensor
 from ._dispatch_keys import DispatchKey as DispatchKey
@@ -104,6 +105,11 @@ def _len_torch_function_stack() -> int:
 def _len_torch_dispatch_stack() -> int:
     """Number of active `__torch_dispatch__` modes."""
     return len(_overrides.thread_state.dispatch_modes)
+
+
+ScriptObject: Any = refused_class(
+    "torch", "ScriptObject", "it is an object of TorchScript, which has no compiler here"
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -40,3 +40,9 @@ def flags(fp32_precision: str = "none") -> Iterator[None]:
         yield
     finally:
         set_flags(*before)
+
+
+@contextlib.contextmanager
+def __allow_nonbracketed_mutation() -> Iterator[None]:
+    """Context manager in which flags may be set. They may be anywhere: there is no `disable_global_flags`."""
+    yield

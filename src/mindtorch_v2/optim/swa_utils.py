@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import mindtorch_v2 as torch
 
 from ..nn.modules.module import Module
+from ..utils._foreach_utils import _group_tensors_by_device_and_dtype  # noqa: F401  (torch has this name here)
 from ._foreach import by_dtype
 from ._lr_scheduler_base import LRScheduler, _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer

@@ -24,6 +24,7 @@ _PARTS = frozenset(
         "model_zoo",
         "module_tracker",
         "tensorboard",
+        "weak",
     )
 )
 

@@ -20,9 +20,9 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import mindtorch_v2 as torch
 
+from ..._exception_wrapper import ExceptionWrapper
 from . import _utils
 from ._utils.collate import default_collate, default_convert
-from ._utils.exception import ExceptionWrapper
 from ._utils.fetch import _IterableDatasetFetcher, _MapDatasetFetcher
 from ._utils.worker import (
     WorkerTask,
@@ -272,15 +272,18 @@ def _seed_pipes(dataset: Any, generator: Any) -> int | None:
     return seed
 
 
-def _share_pipes(init_fn: Callable[[int], None] | None, worker_id: int) -> None:
-    """In a worker: assign this worker its share of the items of sharding pipes, then call the user's
+def _sharding_worker_init_fn(
+    worker_init_fn: Callable[[int], None] | None, world_size: int, rank_id: int, worker_id: int
+) -> None:
+    """In a worker: assign this worker of this rank its share of the items of sharding pipes, then call the user's
     `worker_init_fn`.
     """
     info = get_worker_info()
     assert info is not None
-    apply_sharding(info.dataset, info.num_workers, info.id, SHARDING_PRIORITIES.MULTIPROCESSING)
-    if init_fn is not None:
-        init_fn(worker_id)
+    share = worker_id * world_size + rank_id
+    apply_sharding(info.dataset, info.num_workers * world_size, share, SHARDING_PRIORITIES.MULTIPROCESSING)
+    if worker_init_fn is not None:
+        worker_init_fn(worker_id)
 
 
 _FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
@@ -442,7 +445,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         )  # fmt: skip
         init_fn = loader.worker_init_fn
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
-            init_fn = functools.partial(_share_pipes, init_fn)
+            init_fn = functools.partial(_sharding_worker_init_fn, init_fn, 1, 0)
         for worker_id in range(self._num_workers):
             loader_end, worker_end = context.Pipe()
             self._connections.append(loader_end)

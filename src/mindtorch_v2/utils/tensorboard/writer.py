@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 import numpy as np
 from tensorboard.compat.proto import event_pb2  # type: ignore[import-not-found,unused-ignore]
+from tensorboard.compat.proto.config_pb2 import RunMetadata  # type: ignore[import-not-found,unused-ignore]
+from tensorboard.compat.proto.step_stats_pb2 import DeviceStepStats, StepStats  # type: ignore[import-not-found,unused-ignore]
 from tensorboard.summary.writer.event_file_writer import EventFileWriter  # type: ignore[import-not-found,unused-ignore]
 
 from . import _embedding, _pytorch_graph, summary
@@ -312,7 +314,13 @@ class SummaryWriter:
     ) -> None:
         """Write the ops of a module, which is called once with the input."""
         definition = _pytorch_graph.graph(model, input_to_model, verbose, use_strict_trace)
-        self._get_file_writer().add_event(event_pb2.Event(graph_def=definition.SerializeToString()))
+        writer = self._get_file_writer()
+        writer.add_event(event_pb2.Event(graph_def=definition.SerializeToString()))
+        # TensorBoard lists this as the graph's run; it says where the ops ran, and no times
+        statistics = StepStats(dev_stats=[DeviceStepStats(device="/device:CPU:0")])
+        run = RunMetadata(step_stats=statistics).SerializeToString()
+        tagged = event_pb2.TaggedRunMetadata(tag="step1", run_metadata=run)
+        writer.add_event(event_pb2.Event(tagged_run_metadata=tagged))
 
     def add_embedding(
         self,

@@ -19,8 +19,8 @@ import numpy as np
 
 import mindtorch_v2 as torch
 
+from ...._exception_wrapper import ExceptionWrapper
 from . import MP_STATUS_CHECK_INTERVAL, transport
-from .exception import ExceptionWrapper
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,20 @@ _worker_info: WorkerInfo | None = None
 def get_worker_info() -> WorkerInfo | None:
     """Information about this worker; None in the main process."""
     return _worker_info
+
+
+class ManagerWatchdog:
+    """In a worker: whether the process that started it still runs."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+        self.manager_dead = False
+
+    def is_alive(self) -> bool:
+        """Whether it does; a worker that outlives it has another parent."""
+        if not self.manager_dead:
+            self.manager_dead = os.getppid() != self.manager_pid
+        return not self.manager_dead
 
 
 class _ResumeIteration:
