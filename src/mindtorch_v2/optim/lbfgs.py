@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mindtorch_v2 as torch
@@ -78,18 +79,15 @@ class LBFGS(Optimizer):
             param.add_(direction[offset : offset + count].view_as(param), alpha=step_size)
             offset += count
 
-    def _losses_along(self, closure: Callable[[], Any], direction: Any) -> Callable[[Any], tuple[float, Any]]:
-        """Loss and gradient as a function of the distance along `direction`; the parameters are restored."""
-        saved_params = [param.clone(memory_format=torch.contiguous_format) for param in self._params]
-
-        def evaluate(step_size: Any) -> tuple[float, Any]:
-            self._move(step_size, direction)
-            loss, gradient = float(closure()), self._gather_flat_grad()
-            for param, old in zip(self._params, saved_params):
-                param.copy_(old)
-            return loss, gradient
-
-        return evaluate
+    def _evaluate(
+        self, closure: Callable[[], Any], start: list[Any], step_size: Any, direction: Any
+    ) -> tuple[float, Any]:
+        """Loss and gradient at a distance along `direction` from `start`, to which the parameters return."""
+        self._move(step_size, direction)
+        loss, gradient = float(closure()), self._gather_flat_grad()
+        for param, old in zip(self._params, start):
+            param.copy_(old)
+        return loss, gradient
 
     # The step
 
@@ -141,9 +139,10 @@ class LBFGS(Optimizer):
             if line_search is not None:
                 if line_search != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
-                evaluate = self._losses_along(closure, d)
-                loss, gradient, t, n_new = _line_search(
-                    evaluate, t, d, loss, gradient, slope, max_ls=group["max_eval"] - n_evals
+                start = [param.clone(memory_format=torch.contiguous_format) for param in self._params]
+                evaluate, max_ls = partial(self._evaluate, closure), group["max_eval"] - n_evals
+                loss, gradient, t, n_new = _strong_wolfe(
+                    evaluate, start, t, d, loss, gradient, slope, max_ls=max_ls
                 )
                 self._move(t, d)
                 optimal = gradient.abs().max() <= group["tolerance_grad"]
@@ -256,22 +255,24 @@ def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[Any, Any]) -> Any:
     return min(max(t, low), high)
 
 
-def _line_search(
-    evaluate: Callable[[Any], tuple[float, Any]],
+def _strong_wolfe(
+    obj_func: Callable[[Any, Any, Any], tuple[float, Any]],
+    x: Any,
     t: Any,
     d: Any,
-    loss: float,
-    gradient: Any,
-    slope: Any,
+    f: float,
+    g: Any,
+    gtd: Any,
     c1: float = 1e-4,
     c2: float = 0.9,
     tolerance_change: float = 1e-9,
     max_ls: int = 25,
 ) -> tuple[float, Any, Any, int]:
     """Loss, gradient and distance of a point with lower loss and slope than the start, and the number of
-    evaluations.
+    evaluations. Name and parameters are torch's, which other packages use.
 
-    First the step grows until a bracket contains such a point, then the bracket shrinks around it.
+    obj_func(x, t, d): loss and gradient at distance t from x in direction d; f, g, gtd: loss, gradient and
+    slope at the start. First the step grows until a bracket contains such a point, then the bracket shrinks around it.
     """
     d_norm = d.abs().max()
     n_evals = 0
@@ -279,16 +280,16 @@ def _line_search(
     def at(t: Any) -> _Point:
         nonlocal n_evals
         n_evals += 1
-        f, g = evaluate(t)
-        return _Point(t, f, g, g.dot(d))
+        loss, gradient = obj_func(x, t, d)
+        return _Point(t, loss, gradient, gradient.dot(d))
 
     def too_high(point: _Point) -> bool:
-        return bool(point.f > (loss + c1 * point.t * slope))
+        return bool(point.f > (f + c1 * point.t * gtd))
 
     def flat(point: _Point) -> bool:
-        return bool(abs(point.slope) <= -c2 * slope)
+        return bool(abs(point.slope) <= -c2 * gtd)
 
-    start = _Point(0, loss, gradient, slope).kept()
+    start = _Point(0, f, g, gtd).kept()
     prev, new = start, at(t)
     done = False
     n_iter = 0
@@ -344,29 +345,9 @@ def _line_search(
     return best.f, best.g, best.t, n_evals
 
 
-# The same under torch's names, which other packages import ---------------------------------------------------
-
-
 def _cubic_interpolate(
     x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None
 ) -> Any:
-    """The minimum of the cubic with these values and slopes at two points, within the bounds, or between the points."""
+    """`_cubic_minimum` under torch's name, which other packages use; without bounds, between the points."""
     between = (x1, x2) if x1 <= x2 else (x2, x1)
     return _cubic_minimum(_Point(x1, f1, None, g1), _Point(x2, f2, None, g2), bounds or between)
-
-
-def _strong_wolfe(
-    obj_func: Callable[[Any, Any, Any], tuple[float, Any]],
-    x: Any,
-    t: Any,
-    d: Any,
-    f: float,
-    g: Any,
-    gtd: Any,
-    c1: float = 1e-4,
-    c2: float = 0.9,
-    tolerance_change: float = 1e-9,
-    max_ls: int = 25,
-) -> tuple[float, Any, Any, int]:
-    """The line search for `obj_func(x, t, d)`, the loss and gradient at distance t from x in direction d."""
-    return _line_search(lambda t: obj_func(x, t, d), t, d, f, g, gtd, c1, c2, tolerance_change, max_ls)
