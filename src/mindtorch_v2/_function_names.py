@@ -127,6 +127,12 @@ def qualified_names() -> dict[int, str]:
     return names
 
 
+def is_builtin(function: Any) -> bool:
+    """Whether a function of this package is a built-in function in torch, as `torch.relu` is and `torch.nn.functional.relu` is not."""
+    module, _, name = qualified_names().get(id(function), "").rpartition(".")
+    return module.startswith("torch._C") or (module == "torch" and name not in PYTHON_FUNCTIONS_OF_TORCH)
+
+
 def qualified_name(function: Any) -> str:
     """torch's qualified name of a function or class of this package; others under their own module and name."""
     known = qualified_names().get(id(function))

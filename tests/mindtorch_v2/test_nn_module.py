@@ -57,3 +57,21 @@ def test_modules_and_their_hooks_are_freed_without_the_garbage_collector() -> No
 def test_names_a_subclass_may_use_are_not_taken_by_helpers() -> None:
     ours = {name for name in vars(torch.nn.Module) if name.startswith("_") and not name.startswith("__")}
     assert ours <= set(fact_files.read("module_private_names.json"))
+
+
+def test_functions_of_torch_as_class_attributes_do_not_become_methods() -> None:
+    """As in torch, where they are built-in functions. Those that torch writes in Python do."""
+
+    class Layer(torch.nn.Module):
+        convolution = torch.conv2d
+        activation = torch.tanh
+        gelu = torch.nn.functional.gelu
+        relu = torch.nn.functional.relu
+        einsum = torch.einsum
+
+    layer, x = Layer(), torch.ones(1, 1, 2, 2)
+    assert layer.convolution(x, weight=x).item() == 4.0
+    assert layer.activation is torch.tanh
+    assert layer.gelu is torch.nn.functional.gelu
+    assert layer.relu.__func__ is torch.nn.functional.relu
+    assert layer.einsum.__func__ is torch.einsum

@@ -7,35 +7,7 @@ import io
 import pickle
 from typing import Any
 
-
-def _net(torch: Any) -> Any:
-    """A small network with parameters, buffers and nesting."""
-    nn = torch.nn
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.lin = nn.Linear(2, 3)
-            self.scale = nn.Parameter(torch.ones(3))
-            self.register_buffer("count", torch.zeros(1))
-            self.register_buffer("hidden", torch.zeros(2), persistent=False)
-            self.register_parameter("absent", None)
-            self.register_buffer("nothing", None)
-
-        def forward(self, x: Any) -> Any:
-            return self.lin(x) * self.scale
-
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first = Block()
-            self.last = nn.Sequential(nn.Linear(3, 1), nn.ReLU())
-            self.none = None
-
-        def forward(self, x: Any) -> Any:
-            return self.last(self.first(x))
-
-    return Net()
+import module_net
 
 
 def a_new_module_has_torchs_attributes(torch: Any, show: Any) -> None:
@@ -285,7 +257,7 @@ def class_attributes_hide_registered_members(torch: Any, show: Any) -> None:
 
 
 def dir_lists_parameters_modules_and_buffers(torch: Any, show: Any) -> None:
-    net = _net(torch)
+    net = module_net.make_net(torch)
     names = dir(net.first)
     show(
         [
@@ -306,7 +278,7 @@ def dir_lists_parameters_modules_and_buffers(torch: Any, show: Any) -> None:
 
 
 def traversal_orders_and_prefixes_are_torchs(torch: Any, show: Any) -> None:
-    net = _net(torch)
+    net = module_net.make_net(torch)
     show([n for n, _ in net.named_parameters()])
     show([n for n, _ in net.named_parameters("pre")])
     show([n for n, _ in net.named_parameters(recurse=False)])
@@ -341,7 +313,7 @@ def shared_members_are_listed_once_unless_asked(torch: Any, show: Any) -> None:
 
 
 def get_and_set_submodule_follow_dotted_paths(torch: Any, show: Any) -> None:
-    net = _net(torch)
+    net = module_net.make_net(torch)
     show(net.get_submodule("last.0"), net.get_submodule("") is net)
     show.raises(net.get_submodule, "last.5")
     show.raises(net.get_submodule, "nope.x")
@@ -370,7 +342,7 @@ def get_and_set_submodule_follow_dotted_paths(torch: Any, show: Any) -> None:
 
 
 def train_eval_apply_and_requires_grad_return_self(torch: Any, show: Any) -> None:
-    net = _net(torch)
+    net = module_net.make_net(torch)
     show(net.eval() is net, [m.training for m in net.modules()])
     show(net.train() is net, [m.training for m in net.modules()])
     show.raises(net.train, 1)
@@ -396,7 +368,7 @@ def zero_grad_sets_none_or_zero(torch: Any, show: Any) -> None:
 
 def reprs_are_torchs(torch: Any, show: Any) -> None:
     nn = torch.nn
-    show(_net(torch))
+    show(module_net.make_net(torch))
     show(
         nn.Module(), nn.Sequential(), nn.ModuleList(), nn.ModuleDict(), nn.ParameterList(), nn.ParameterDict()
     )

@@ -6,35 +6,7 @@ import copy
 import pickle
 from typing import Any
 
-
-def _net(torch: Any) -> Any:
-    """A small network with parameters, buffers and nesting."""
-    nn = torch.nn
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.lin = nn.Linear(2, 3)
-            self.scale = nn.Parameter(torch.ones(3))
-            self.register_buffer("count", torch.zeros(1))
-            self.register_buffer("hidden", torch.zeros(2), persistent=False)
-            self.register_parameter("absent", None)
-            self.register_buffer("nothing", None)
-
-        def forward(self, x: Any) -> Any:
-            return self.lin(x) * self.scale
-
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first = Block()
-            self.last = nn.Sequential(nn.Linear(3, 1), nn.ReLU())
-            self.none = None
-
-        def forward(self, x: Any) -> Any:
-            return self.last(self.first(x))
-
-    return Net()
+import module_net
 
 
 def forward_pre_hooks_may_change_the_input(torch: Any, show: Any) -> None:
@@ -161,7 +133,7 @@ def registration_hooks_see_and_replace_new_members(torch: Any, show: Any) -> Non
         module.register_module_buffer_registration_hook(lambda m, n, b: seen.append(("buffer", n))),
         module.register_module_module_registration_hook(lambda m, n, c: seen.append(("module", n))),
     ]
-    _net(torch)
+    module_net.make_net(torch)
     m = nn.Module()
     m.x = None
     m.p = nn.Parameter(torch.ones(1))
@@ -364,7 +336,7 @@ def _add_one(mod: Any, args: Any) -> Any:
 
 
 def state_dict_hooks_run_in_torchs_order(torch: Any, show: Any) -> None:
-    net = _net(torch)
+    net = module_net.make_net(torch)
     seen: list[Any] = []
     net.first.register_state_dict_pre_hook(lambda m, prefix, keep: seen.append(("pre", prefix, keep)))
     net.first.register_state_dict_post_hook(lambda m, sd, prefix, meta: seen.append((len(sd), prefix, meta)))
@@ -372,23 +344,23 @@ def state_dict_hooks_run_in_torchs_order(torch: Any, show: Any) -> None:
     show(seen)
     net.register_state_dict_post_hook(lambda m, sd, prefix, meta: sd.__delitem__("first.scale"))
     show(list(net.state_dict()))
-    net2 = _net(torch)
+    net2 = module_net.make_net(torch)
     net2._register_state_dict_hook(lambda m, sd, prefix, meta: {"only": 1})
     show(net2.state_dict())
-    net3 = _net(torch)
+    net3 = module_net.make_net(torch)
     net3.register_state_dict_post_hook(lambda m, sd, prefix, meta: {"only": 1})
     show.raises(net3.state_dict)
-    net4 = _net(torch)
+    net4 = module_net.make_net(torch)
     f = lambda m, sd, prefix, meta: None
     net4._register_state_dict_hook(f)
     show.raises(net4.register_state_dict_post_hook, f)
-    net5 = _net(torch)
+    net5 = module_net.make_net(torch)
     net5.register_state_dict_post_hook(f)
     show.raises(net5._register_state_dict_hook, f)
 
 
 def load_state_dict_hooks_run_in_torchs_order(torch: Any, show: Any) -> None:
-    net = _net(torch)
+    net = module_net.make_net(torch)
     seen: list[Any] = []
     net.first._register_load_state_dict_pre_hook(
         lambda sd, prefix, meta, strict, missing, unexpected, errors: seen.append(

@@ -4,39 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-
-def _net(torch: Any) -> Any:
-    """A small network with parameters, buffers and nesting."""
-    nn = torch.nn
-
-    class Block(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.lin = nn.Linear(2, 3)
-            self.scale = nn.Parameter(torch.ones(3))
-            self.register_buffer("count", torch.zeros(1))
-            self.register_buffer("hidden", torch.zeros(2), persistent=False)
-            self.register_parameter("absent", None)
-            self.register_buffer("nothing", None)
-
-        def forward(self, x: Any) -> Any:
-            return self.lin(x) * self.scale
-
-    class Net(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first = Block()
-            self.last = nn.Sequential(nn.Linear(3, 1), nn.ReLU())
-            self.none = None
-
-        def forward(self, x: Any) -> Any:
-            return self.last(self.first(x))
-
-    return Net()
+import module_net
 
 
 def state_dict_has_torchs_keys_and_metadata(torch: Any, show: Any) -> None:
-    net = _net(torch)
+    net = module_net.make_net(torch)
     sd = net.state_dict()
     show(type(sd).__name__, list(sd))
     show(sd._metadata)
@@ -55,7 +27,7 @@ def state_dict_has_torchs_keys_and_metadata(torch: Any, show: Any) -> None:
 
 
 def load_state_dict_reports_missing_and_unexpected_keys(torch: Any, show: Any) -> None:
-    net = _net(torch)
+    net = module_net.make_net(torch)
     sd = net.state_dict()
     result = net.load_state_dict(sd)
     show(result, repr(result), type(result).__name__, result.missing_keys)
@@ -76,7 +48,7 @@ def load_state_dict_reports_missing_and_unexpected_keys(torch: Any, show: Any) -
 
 
 def load_state_dict_reports_wrong_sizes_and_values(torch: Any, show: Any) -> None:
-    net = _net(torch)
+    net = module_net.make_net(torch)
     sd = net.state_dict()
     sd["first.lin.weight"] = torch.ones(3, 5)
     sd["first.scale"] = torch.ones(())
@@ -207,7 +179,7 @@ def users_may_override_saving_and_loading(torch: Any, show: Any) -> None:
 
 
 def state_dict_of_a_child_can_be_loaded_into_it(torch: Any, show: Any) -> None:
-    net, other = _net(torch), _net(torch)
+    net, other = module_net.make_net(torch), module_net.make_net(torch)
     other.first.load_state_dict(net.first.state_dict())
     show(torch.equal(net.first.lin.weight, other.first.lin.weight))
     sd = {"module." + k: v for k, v in net.state_dict().items()}

@@ -10,11 +10,14 @@ import itertools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mindtorch_v2 as torch
 
 from ... import _dispatch
+from ..._function_names import is_builtin
+from ..._pickle_names import PACKAGE
 from ..._tensor import Tensor
 from ..._typename import typename
 from ...utils.hooks import RemovableHandle
@@ -185,6 +188,16 @@ class Module:
     _compiled_call_impl: Callable[..., Any] | None = None
     T_destination = TypeVar("T_destination", bound=dict[str, Any])
     forward: Callable[..., Any] = _forward_unimplemented
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep functions such as `activation = torch.tanh` from becoming methods: in torch they are built-in functions."""
+        super().__init_subclass__(**kwargs)
+        if cls.__module__.startswith(PACKAGE):
+            return
+        for name, value in list(vars(cls).items()):
+            is_own = not isinstance(value, FunctionType) or value.__qualname__ == f"{cls.__qualname__}.{name}"
+            if not is_own and is_builtin(value):
+                setattr(cls, name, staticmethod(value))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if (args or kwargs) and not self.call_super_init:
