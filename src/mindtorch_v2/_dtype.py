@@ -198,7 +198,7 @@ preserve_format = memory_format("preserve_format")
 
 NP_BOOL, NP_INT64, NP_FLOAT32, NP_FLOAT64 = bool_._np, int64._np, float32._np, float64._np
 NP_BFLOAT16, NP_FLOAT16 = bfloat16._np, float16._np
-LOW_FLOATS = (NP_FLOAT16, NP_BFLOAT16)
+LOW_FLOATS = frozenset((NP_FLOAT16, NP_BFLOAT16))  # a set: comparing dtypes takes 0.1 us each
 NP_FLOAT8 = tuple(d._np for d in FLOAT8)
 # torch's names of types whose elements NumPy itself does not have
 NOT_IN_NUMPY = {d._np: d._abbr for d in (bfloat16, *FLOAT8, *HALF_COMPLEX)}

@@ -7,6 +7,14 @@ from typing import Any
 from . import _dispatch
 from ._dispatch import OPS, Op
 
+# Ops that write to an output of the dtype of their result only; others cast.
+_WITHOUT_CAST = frozenset(
+    "gather aminmax argmax argmin mm bmm matmul linear index_add index_reduce scatter_reduce isin tril triu diag complex polar "
+    "avg_pool2d avg_pool3d gelu softplus hardshrink softshrink log_sigmoid slice_scatter "
+    "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy slice_copy squeeze_copy t_copy "
+    "transpose_copy unfold_copy unsqueeze_copy view_copy".split()
+)
+
 
 def out_form(op: Op, count: int) -> Op:
     """The form of an op that writes its results to `count` tensors, which follow its arguments."""
@@ -17,13 +25,23 @@ def out_form(op: Op, count: int) -> Op:
     name = f"{op.name}.{op.overload + '_' if op.overload else ''}out"
     flops = None if op.flops is None else lambda *arguments: op.flops(*arguments[:-count])
     through = _THROUGH.get(op.full_name)
+    casts = op.name not in _WITHOUT_CAST
 
     def body(*arguments: Any) -> None:
         inputs, targets = arguments[:-count], arguments[-count:]
         if through is not None and through(targets[0], *inputs):
             return
         result = op.run(*inputs)
+        if (
+            op.promote == "same"
+            and len(inputs) == 1
+            and targets[0].dtype not in (inputs[0].dtype, result.dtype)
+        ):
+            raise RuntimeError(f"Found dtype {targets[0].dtype._abbr} but expected {inputs[0].dtype._abbr}")
         for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
+            if not casts and target.dtype is not value.dtype:
+                wanted, given = value.dtype._abbr.lower(), target.dtype._abbr.lower()
+                raise RuntimeError(f"Expected out tensor to have dtype {wanted}, but got {given} instead")
             _write(target, value)
 
     form = Op(
@@ -66,7 +84,13 @@ def _product(out: Any, self: Any, other: Any) -> bool:
     return True
 
 
+def _conjugate(out: Any, self: Any) -> bool:
+    _dispatch.give_out(out, OPS["_conj_physical"].kernel(self._array))
+    return True
+
+
 _THROUGH = {
+    "conj_physical": _conjugate,
     "softmax.int": _softmax_through("_softmax"),
     "log_softmax.int": _softmax_through("_log_softmax"),
     "matmul": _product,

@@ -13,9 +13,13 @@ LOW_NUMS = frozenset(dtype.num for dtype in _dtype.LOW_FLOATS)
 
 
 def promote_pair(a: np.ndarray, b: np.ndarray) -> tuple[Any, Any]:
-    """Two arrays of one dtype, by torch's rules (a 0-dim tensor only lifts the category)."""
+    """Two arrays of one dtype, by torch's rules (a 0-dim tensor only lifts the category), and large ones in one order in memory."""
     if a.dtype == b.dtype:
-        return a, b
+        if a.flags.c_contiguous and b.flags.c_contiguous:
+            return a, b
+        from ._ops._layout import ordered_alike
+
+        return a, ordered_alike(a, b)
     da, db = _dtype.BY_NUM[a.dtype.num], _dtype.BY_NUM[b.dtype.num]
     result = _dtype.result_dtype(((da, a.ndim == 0), (db, b.ndim == 0)))._np
     return (a if a.dtype is result else converted(a, result)), (

@@ -21,6 +21,8 @@ from ._random import Generator
 _fused: Any = compiled("mindtorch_v2._ops._fused")
 _fused_fma: Any = (lambda *_: None) if _fused is None else _fused.fma
 _fused_normals: Any = (lambda *_: None) if _fused is None else _fused.normals
+_fused_normal_pairs: Any = (lambda *_: None) if _fused is None else _fused.normal_pairs
+_fused_to_single: Any = (lambda *_: None) if _fused is None else _fused.to_single
 
 Array = NDArray[Any]
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -89,7 +91,7 @@ def uniform(gen: Generator, n: int, dtype: np.dtype[Any], low: float = 0.0, high
     elif low == 0.0 and high == 1.0:
         return out
     top = out >= dtype.type(high)
-    if top.any():
+    if np.count_nonzero(top):
         out[top] = dtype.type(low)
     return out
 
@@ -314,6 +316,9 @@ def _normals_in_rows(gen: Generator, n: int, dtype: np.dtype[Any], mean: float, 
 
 def normal_pairs(u: NDArray[np.float64]) -> NDArray[np.float64]:
     """Uniforms, taken two by two, to standard normals, two by two."""
+    fused = _fused_normal_pairs(u)
+    if fused is not None:
+        return fused
     r = np.sqrt(-2.0 * np.log1p(-u[1::2]))
     theta = _TWO_PI * u[0::2]
     out = np.empty_like(u)
@@ -358,10 +363,15 @@ def log_normal(gen: Generator, n: int, dtype: np.dtype[Any], mean: float = 1.0, 
 
 
 def _cast(x: Array, dtype: np.dtype[Any]) -> Array:
+    if dtype == x.dtype:
+        return x
+    fused = _fused_to_single(x) if dtype == F32 else None
+    if fused is not None:
+        return fused
     with np.errstate(over="ignore"):
         if dtype in (F16, BF16):
             x = x.astype(np.float32)  # torch goes to half precision in two steps
-        return x if x.dtype == dtype else x.astype(dtype)
+        return x.astype(dtype, copy=False)
 
 
 def exponential(gen: Generator, n: int, dtype: np.dtype[Any], rate: float = 1.0) -> Array:

@@ -119,6 +119,11 @@ def get_device_module(device: Any = None) -> Any:
         ) from None
 
 
+def set_vital(*args: Any, **kwargs: Any) -> None:
+    """Does nothing, with torch's warning."""
+    warnings.warn("'set_vital' is deprecated, please do not call", UserWarning, stacklevel=2)
+
+
 def set_default_tensor_type(t: Any, /) -> None:
     """The old way to set the default dtype: `torch.DoubleTensor` or its name."""
     from ._legacy import named

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _device, _dispatch, _dtype
+from . import _device, _dispatch, _dtype, _op_errors
 from ._graph import RELEASED_TEXT, Node, attach, edge, grad_state, note_holder, storage_of
 from ._size import Size
 from ._tensor import Tensor
@@ -689,7 +689,7 @@ def _mul(self: Any, other: Any) -> Any:
 
 
 def _broadcast_array(other: Any, self: Any) -> np.ndarray:
-    text = _dispatch.broadcast_text([tuple(other.shape), tuple(self.shape)])
+    text = _op_errors.broadcast_text([tuple(other.shape), tuple(self.shape)])
     if text is not None:
         raise RuntimeError(text)
     return other._array

@@ -563,10 +563,19 @@ def zeros(extent: tuple, dtype: Any, kind: Kind) -> CompressedTensor:
 # ---------------------------------------------------------------------------------------------------- products
 
 
+def _sampled(pattern: Any, source: Any) -> Any:
+    """The elements of a dense tensor at the places of a compressed one, without history."""
+    pointers, inner = pattern._pointers, pattern._inner
+    if pointers.ndim != 1 or pattern._stored.ndim != 1:
+        return at_places_of(pattern, source).values()
+    lines = np.arange(pointers.size - 1).repeat(pointers[1:] - pointers[:-1])
+    return _wrap(source._array[(lines, inner) if pattern._kind.by_rows else (inner, lines)])
+
+
 def sampled_addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     """beta * self + alpha * (mat1 @ mat2) at the places of `self`."""
     with without_gradients():
-        values = at_places_of(self.detach(), mat1 @ mat2).values() * alpha
+        values = _sampled(self.detach(), mat1 @ mat2) * alpha
         if beta != 0:
             values = self.values() * beta + values
 

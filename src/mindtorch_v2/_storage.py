@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ._tensor_slots import address
+
 
 class UntypedStorage:
     """A block of memory that tensors share."""
@@ -21,6 +23,7 @@ class UntypedStorage:
     _holders: dict[int, Any] | None = None
     _flat: np.ndarray | None = None
     _shared = False
+    _is_borrowed = False  # the memory is a NumPy array's, which cannot grow
     _file: str | None = None  # the file whose pages the memory is, if writes go there
 
     def __new__(cls, size: Any = 0, *, device: Any = None) -> UntypedStorage:
@@ -60,6 +63,7 @@ class UntypedStorage:
         """The same memory with a version counter of its own (`tensor.data`)."""
         other = type(self)._of(self._root)
         other._keeps, other._flat = self if self._keeps is None else self._keeps, self._flat
+        other._is_borrowed = self._is_borrowed
         return other
 
     def _bytes(self) -> np.ndarray:
@@ -95,13 +99,15 @@ class UntypedStorage:
     def data_ptr(self) -> int:
         """Address of the first byte; 0 for an empty storage."""
         flat = self._bytes()
-        address = flat.__array_interface__["data"][0] if flat.nbytes else 0
+        place = address(flat) if flat.nbytes else 0
         if register is not None:
-            register.note_address(self, address)
-        return address
+            register.note_address(self, place)
+        return place
 
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Change the number of bytes, keeping the common part."""
+        if self._is_borrowed:
+            raise RuntimeError("Trying to resize storage that is not resizable")
         old = self._bytes()
         fresh = np.empty(nbytes, np.uint8)
         common = min(nbytes, old.nbytes)
@@ -158,8 +164,8 @@ class UntypedStorage:
         return -1
 
     def resizable(self) -> bool:
-        """True: the memory is this process's own."""
-        return True
+        """Whether the memory is the library's own, and no NumPy array's."""
+        return not self._is_borrowed
 
     def tolist(self) -> list[int]:
         """The bytes as Python integers."""
@@ -241,7 +247,7 @@ def _share(storage: UntypedStorage) -> None:
     old = root._bytes()
     fresh = np.frombuffer(mmap.mmap(-1, max(old.nbytes, 1)), np.uint8)[: old.nbytes]
     fresh[:] = old
-    first = old.__array_interface__["data"][0]
+    first = address(old)
     for one in (root, storage):
         one._shared, one._root, one._flat = True, fresh, fresh
     for holder in [reference() for reference in list((root._holders or {}).values())]:
@@ -258,7 +264,7 @@ def _share(storage: UntypedStorage) -> None:
 
 def _move(tensor: Any, memory: np.ndarray, first: int) -> None:
     array = tensor._array
-    offset = array.__array_interface__["data"][0] - first if array.size else 0
+    offset = address(array) - first if array.size else 0
     if array.base is not memory:
         tensor._array = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
 

@@ -112,7 +112,7 @@ class _CustomOp:
         for place in self.tensors:
             argument, value = self.op.schema.arguments[place], arguments[place]
             if argument.kind == "Tensor" and not isinstance(value, torch.Tensor):
-                kind = _dispatch.type_name(value)
+                kind = type(value).__name__
                 raise RuntimeError(
                     f"{self.qualname}() Expected a value of type 'Tensor' for argument '{argument.name}' but instead found type '{kind}'.\n"
                     f"Position: {place}\nValue: {value}\nDeclaration: {self.overload._schema}\n"

@@ -144,3 +144,16 @@ def test_memory_is_recorded_with_all_threads() -> None:
     with profile(profile_memory=True, experimental_config=config) as prof:
         torch.ones(10)
     assert sum(row.self_cpu_memory_usage for row in prof.key_averages() if row.key == "aten::empty") == 40
+
+
+@pytest.mark.parametrize(
+    ("function", "inputs"),
+    [
+        (lambda x, part: torch.as_strided_scatter(x, part, (2,), (1,), 0), ([1.0, 2.0, 3.0], [4.0, 5.0])),
+        (torch.polar, ([-1.5, 2.0], [0.3, 0.4])),
+        (lambda x: torch.ldexp(x, torch.tensor([-2, 3])), ([1.5, 2.5],)),
+    ],
+)
+def test_gradients_that_torchs_own_gradcheck_refuses_pass_it_here(function: Any, inputs: Any) -> None:
+    leaves = tuple(torch.tensor(values, dtype=torch.float64, requires_grad=True) for values in inputs)
+    assert torch.autograd.gradcheck(function, leaves)

@@ -71,3 +71,30 @@ def test_ldl_pivots_are_counted_from_one_and_are_negative_for_blocks_of_two() ->
     assert pivots.tolist() == [-3, -3, 3]
     right = torch.tensor([[1.0], [2.0], [3.0]])
     assert torch.allclose(matrix @ torch.linalg.ldl_solve(LD, pivots, right), right)
+
+
+def test_a_singular_triangle_gives_infinities():
+    right = torch.tensor([[1.0, 2.0], [0.0, 0.0]])
+    solution = torch.linalg.solve_triangular(right, torch.ones(2, 1), upper=True)
+    assert solution.tolist() == [[-float("inf")], [float("inf")]]
+    left = torch.tensor([[2.0, 0.0], [3.0, 0.0]])
+    solution = torch.linalg.solve_triangular(left, torch.ones(3, 1, 2), upper=False, left=False)
+    assert solution.tolist() == [[[-float("inf"), float("inf")]]] * 3
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("upper", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_triangles_are_solved_for_all_broadcast_batches(left: bool, upper: bool, dtype: Any):
+    torch.manual_seed(0)
+    for batch, other in (((), ()), ((3,), ()), ((), (2, 3)), ((2, 1), (3,)), ((0,), (1,))):
+        a = torch.randn(*batch, 4, 4, dtype=dtype) + 4 * torch.eye(4, dtype=dtype)
+        b = torch.randn(*other, *((4, 5) if left else (5, 4)), dtype=dtype)
+        for unit in (False, True):
+            x = torch.linalg.solve_triangular(a, b, upper=upper, left=left, unitriangular=unit)
+            shift = int(unit)
+            triangle = torch.triu(a, shift) if upper else torch.tril(a, -shift)
+            triangle = triangle + shift * torch.eye(4, dtype=dtype)
+            product = triangle @ x if left else x @ triangle
+            torch.testing.assert_close(product, b.expand_as(product))
+            assert x.mT.is_contiguous()

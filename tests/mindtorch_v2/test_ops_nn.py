@@ -42,3 +42,10 @@ def test_an_lstm_in_float32_can_be_differentiated_twice(options: dict) -> None:
         results.append([g.detach().double() for g in (*first, *second)])
     for ours, expected in zip(*results):
         torch.testing.assert_close(ours, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_nan_violates_no_margin_of_a_multilabel_loss() -> None:
+    scores = torch.tensor([[1.0, float("nan"), 0.3, 0.2], [0.5, 0.1, 0.2, 0.9]])
+    labels = torch.tensor([[0, 2, -1, 1], [3, 0, -1, 0]])
+    losses = torch.nn.functional.multilabel_margin_loss(scores, labels, reduction="none")
+    torch.testing.assert_close(losses, torch.tensor([0.275, 0.45]))  # torch's

@@ -72,3 +72,9 @@ def test_out_asks_for_no_gradients() -> None:
     for write in (torch.sum, torch.mean, torch.prod):
         with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
             write(x, 0, out=torch.empty(()))
+
+
+def test_running_statistics_that_share_memory_are_refused() -> None:
+    x, expanded = torch.ones(3, 2, 2), torch.zeros(1).expand(2)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        torch.nn.functional.batch_norm(x, expanded, torch.ones(2), training=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
@@ -30,13 +31,62 @@ REFUSED = {
     "F.adaptive_max_pool2d(X.reshape(1, 2, 3), (-1, 1))": RuntimeError,
     "torch.ormqr(X, X, X)": RuntimeError,
     "X.as_strided((1,) * 65, (1,) * 65)": RuntimeError,
+    # out= where a gradient is needed
+    "torch.linalg.inv(torch.eye(2, requires_grad=True), out=torch.zeros(2, 2))": RuntimeError,
+    "torch.fft.fft(X.clone().requires_grad_(), out=torch.zeros(6, dtype=torch.complex64))": RuntimeError,
+    "torch.round(X.clone().requires_grad_(), decimals=2, out=torch.zeros(6))": RuntimeError,
+    "torch.div(X.clone().requires_grad_(), 2, rounding_mode='floor', out=torch.zeros(6))": RuntimeError,
+    "torch.norm(X.clone().requires_grad_(), out=torch.zeros(()))": RuntimeError,
+    "torch.sort(X.clone().requires_grad_(), out=(torch.zeros(6), torch.arange(6)))": RuntimeError,
+    "torch.frexp(X.clone().requires_grad_(), out=(torch.zeros(6), torch.arange(6).int()))": RuntimeError,
+    # out= of another dtype, by ops that do not cast
+    "torch.mm(X.reshape(2, 3), X.reshape(3, 2), out=torch.zeros(2, 2).double())": RuntimeError,
+    "torch.t_copy(X, out=torch.zeros(6).double())": RuntimeError,
+    "torch.complex(X.double(), X.double(), out=torch.zeros(6, dtype=torch.complex64))": RuntimeError,
+    "torch.neg(X, out=torch.zeros(6).double())": RuntimeError,
+    "F.gelu(X, out=torch.zeros(6).double())": RuntimeError,
+    "F.softplus(X.clone().requires_grad_(), out=torch.zeros(6))": RuntimeError,
+    # matrices that an algorithm cannot handle
+    "torch.linalg.svd(torch.full((2, 2), float('nan')))": torch.linalg.LinAlgError,
+    "torch.linalg.pinv(torch.full((3, 2, 2), float('nan')))": torch.linalg.LinAlgError,
+    "torch.linalg.eig(torch.full((2, 2), float('inf')))": RuntimeError,
+    "torch.cholesky_inverse(torch.zeros(2, 2))": torch.linalg.LinAlgError,
+    "torch.ops.aten._cholesky_solve_helper(X, torch.eye(6), False)": RuntimeError,
+    # arguments of another type
+    "torch.reshape(X, (2, 3), out=X)": TypeError,
+    "X.permute(0, out=X)": TypeError,
+    "X.expand(2, 6, foo=1)": TypeError,
+    "torch.outer(X, 2.0)": TypeError,
+    "X.view_as(3)": TypeError,
+    "torch.argmax(X, dim=[0])": TypeError,
+    "torch.flatten(X, 0.5)": TypeError,
+    "F.cross_entropy(X, 1)": TypeError,
+    # shapes that NumPy refuses with an error of its own
+    "F.group_norm(torch.ones(1, 6, 3), -3)": RuntimeError,
+    "torch.linalg.householder_product(X[0], X)": RuntimeError,
+    "torch.empty_strided((2, 2), (1,))": RuntimeError,
+    # memory of a NumPy array
+    "torch.from_numpy(np.zeros(3)).resize_(9)": RuntimeError,
+    "torch.frombuffer(bytearray(8), dtype=torch.uint8).resize_(9)": RuntimeError,
+    "torch.cat([X, X], out=torch.from_numpy(np.zeros(0, np.float32)))": RuntimeError,
+    # an operator called as a function, of something that is no tensor
+    "torch.Tensor.__radd__(5, X)": TypeError,
+    "torch.Tensor.__rmul__(5, X)": TypeError,
+    "torch.Tensor.__rand__(5, X.int())": TypeError,
+    "torch.Tensor.__and__(5, X.int())": TypeError,
+    # dtypes without a kernel
+    "F.mse_loss(X.to(torch.complex64), X)": NotImplementedError,
+    "F.huber_loss(X.to(torch.complex64), X)": NotImplementedError,
+    "F.adaptive_avg_pool2d(torch.zeros(1, 4, 4, dtype=torch.int64), 2)": NotImplementedError,
+    "torch.cumsum(X, 0, dtype=torch.bool)": NotImplementedError,
+    "torch._foreach_maximum([X.to(torch.complex64)], 1.0)": NotImplementedError,
 }
 
 
 @pytest.mark.parametrize("code", REFUSED)
 def test_a_call_that_torch_refuses_raises_an_error_of_the_same_type(code: str) -> None:
     with pytest.raises(REFUSED[code]):
-        eval(code, {"torch": torch, "F": F, "X": X})
+        eval(code, {"torch": torch, "F": F, "X": X, "np": np})
 
 
 def test_chunks_of_tensors_are_joined_row_by_row() -> None:
@@ -96,3 +146,10 @@ def test_a_packet_finds_the_overload_that_has_an_argument() -> None:
     image = torch.ones(1, 1, 4, 4)
     resized = torch.ops.aten._upsample_bilinear2d_aa(image, (2, 2), False, scales_h=None, scales_w=None)
     assert resized.shape == (1, 1, 2, 2)
+
+
+@pytest.mark.parametrize("label", [3, -2])
+def test_multilabel_margin_loss_refuses_labels_that_are_no_classes(label):
+    for target in (torch.tensor([[0, label, 1], [1, -1, 0]]), torch.tensor([0, label, 1])):
+        with pytest.raises(RuntimeError, match="argument #2 'target' is out of range"):
+            F.multilabel_margin_loss(torch.zeros(target.shape), target)

@@ -134,3 +134,7 @@ def test_a_deformable_convolution_has_gradients_of_all_its_inputs() -> None:
     assert torch.autograd.gradcheck(lambda *t: deformable(*t, 1, True), inputs)
     with pytest.raises(RuntimeError, match=r"offset\.shape is not valid"):
         deformable(*inputs[:2], inputs[2][:, :4], *inputs[3:], 1, True)
+
+
+def test_an_op_without_arguments_can_be_called() -> None:
+    assert torch.ops.torchvision._cuda_version() == -1

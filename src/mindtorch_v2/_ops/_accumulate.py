@@ -49,11 +49,6 @@ def _add_rows_sparse(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -
         flat[touched] += sums[touched]
 
 
-def add_flat(target: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
-    """target.flat[places] += values for a contiguous target; places are from 0."""
-    np.add.at(target.reshape(-1), places.reshape(-1), values.reshape(-1))
-
-
 def linear_index(indices: Any, shape: tuple) -> np.ndarray:
     """Broadcast index arrays (from 0) over the leading dimensions of `shape`, as one index."""
     found = indices[0]

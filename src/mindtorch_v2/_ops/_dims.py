@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
+
+from . import _core
 
 
 def one(dim: Any, ndim: int) -> int:
     """A dimension as a number from 0; a 0-dim tensor counts as having one."""
     if dim.__class__ is not int:
-        dim = dim.__index__()
+        dim = operator.index(dim)
     n = ndim or 1
     if not -n <= dim < n:
         raise IndexError(
@@ -34,6 +37,14 @@ def many(dims: Any, ndim: int) -> tuple[int, ...]:
                 raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
             seen.add(d)
     return axes if ndim else ()
+
+
+def inside(index: np.ndarray, low: int, high: int) -> bool:
+    """Whether all integers of an array are from `low` to below `high`."""
+    fused = _core.inside(index, low, high)
+    if fused is not None:
+        return bool(fused)
+    return not index.size or bool(index.min() >= low and index.max() < high)
 
 
 def rows(array: Any, kept: int = 1) -> Any:

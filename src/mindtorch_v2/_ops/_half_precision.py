@@ -22,15 +22,20 @@ def in_float32(kernel: Any) -> Any:
     """
 
     @functools.wraps(kernel)
-    def wide(first: np.ndarray, *rest: Any) -> Any:
-        if first.dtype not in LOW_FLOATS:
-            return kernel(first, *rest)
-        results = kernel(widened(first), *map(widened, rest))
-        if isinstance(results, tuple):
-            return tuple(_rounded(result, first.dtype) for result in results)
-        return _rounded(results, first.dtype)
+    def wide(*arguments: Any) -> Any:
+        return run_in_float32(kernel, *arguments)
 
     return wide
+
+
+def run_in_float32(kernel: Any, first: np.ndarray, *rest: Any) -> Any:
+    """The results of `in_float32(kernel)`."""
+    if first.dtype not in LOW_FLOATS:
+        return kernel(first, *rest)
+    results = kernel(widened(first), *map(widened, rest))
+    if isinstance(results, tuple):
+        return tuple(_rounded(result, first.dtype) for result in results)
+    return _rounded(results, first.dtype)
 
 
 def _rounded(result: Any, dtype: np.dtype) -> Any:

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .._tensor_slots import address
+
 ndarray = np.ndarray
 TEXT = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() "
@@ -31,7 +33,7 @@ def is_dense(array: np.ndarray) -> bool:
 def check(out: np.ndarray, other: np.ndarray) -> None:
     """Raise torch's error where two arrays of one memory overlap, unless they are the same elements."""
     same_form = other.strides == out.strides and other.shape == out.shape
-    if same_form and other.__array_interface__["data"][0] == out.__array_interface__["data"][0]:
+    if same_form and address(other) == address(out):
         return
     if not (is_dense(out) and is_dense(other)):
         return  # torch does not check further either

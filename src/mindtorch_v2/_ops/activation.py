@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
 from . import _core, _dims
 from . import _erf as _erf_fast
-from ._children import Child, child, dtype_number, empty, narrow, tensor
+from ._children import Child, cast, child, dtype_number, empty, narrow, tensor
 from ._exp import sigmoid
-from ._half_precision import in_float32
+from ._half_precision import in_float32, run_in_float32
 from ._namespace import functions as F
 from .pointwise import add_scalar, mul_scalar, one_minus, one_over, sub_scalar
 
@@ -43,7 +43,9 @@ relu.op.inplace.children(lambda self: [child("aten::clamp_min_", self, 0)])
 )
 def threshold_backward(grad_output: np.ndarray, self: np.ndarray, threshold: Any) -> np.ndarray:
     fused = _core.threshold_backward(grad_output, self, threshold)
-    return np.multiply(grad_output, self > threshold) if fused is None else fused
+    if fused is not None:
+        return fused
+    return np.where(self <= threshold, grad_output.dtype.type(0), grad_output)  # NaN lets gradients through
 
 
 threshold_backward.derivative(
@@ -70,8 +72,9 @@ def from_result(base: Any, inplace: str, node: str, **rules: Any) -> None:
 @op("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", pointwise=True)
 def threshold(self: np.ndarray, threshold: Any, value: Any) -> np.ndarray:
     if self.dtype.kind in "bc":
-        raise _dispatch.not_implemented("threshold_cpu", self)
-    return np.where(self <= threshold, np.asarray(value).astype(self.dtype), self)
+        raise _op_errors.not_implemented("threshold_cpu", self)
+    bound = int(threshold) if self.dtype.num in INTEGRAL_NUMS else threshold
+    return np.where(self <= bound, np.asarray(value).astype(self.dtype), self)
 
 
 threshold.derivative(self=lambda g, self, threshold: threshold_backward(g, self, threshold))
@@ -87,7 +90,7 @@ _dispatch.FUNCTIONS["threshold_"] = threshold.inplace
 @op("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", pointwise=True, expose="no")
 def leaky_relu(self: np.ndarray, negative_slope: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("leaky_relu_cpu", self)
+        raise _op_errors.not_implemented("leaky_relu_cpu", self)
     return np.where(self > 0, self, self * self.dtype.type(negative_slope))
 
 
@@ -144,7 +147,7 @@ hardtanh.derivative(self=lambda g, self, min_val, max_val: F.hardtanh_backward(g
 
 
 def _clamped_into_self(self: Any, low: Any, high: Any) -> Child:
-    clamp = child("aten::clamp.out", self, low, high, self)
+    clamp = child("aten::clamp.out", self, low, high, self, children=[cast(self, dtype_number(self))])
     return child("aten::hardtanh.out", self, low, high, self, children=[clamp])
 
 
@@ -246,10 +249,10 @@ def _(grads: Any, grad_output: Any, self: Any, weight: Any) -> Any:
     return by_gradient, by_self, by_weight
 
 
-@op("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", pointwise=True)
+@op("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", pointwise=True, out=True)
 def hardshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("hardshrink_cpu", self)
+        raise _op_errors.not_implemented("hardshrink_cpu", self)
     return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), self)
 
 
@@ -270,10 +273,10 @@ hardshrink_backward.derivative(
 )
 
 
-@op("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", pointwise=True, expose="no")
+@op("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", pointwise=True, expose="no", out=True)
 def softshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("softshrink_check", self)
+        raise _op_errors.not_implemented("softshrink_check", self)
     if not 0 <= lambd <= 448:  # the largest number of all types; others are looked at
         _check_lambda(lambd, BY_NUM[self.dtype.num])
     return _shrunk(self, lambd)
@@ -328,6 +331,7 @@ def _erf(x: np.ndarray) -> np.ndarray:
 
 @op(
     "aten::gelu(Tensor self, *, str approximate='none') -> Tensor",
+    out=True,
     pointwise=True,
     inplace="aten::gelu_",
     expose="no",
@@ -336,7 +340,7 @@ def gelu(self: np.ndarray, approximate: str) -> np.ndarray:
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("GeluKernelImpl", self)
+        raise _op_errors.not_implemented("GeluKernelImpl", self)
     return _gelu(self, approximate)
 
 
@@ -412,9 +416,9 @@ gelu_backward.derivative(
 @op("aten::silu(Tensor self) -> Tensor", pointwise=True, inplace="aten::silu_", expose="no")
 def silu(self: np.ndarray) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS:
-        raise _dispatch.not_implemented("silu_cpu", self)
+        raise _op_errors.not_implemented("silu_cpu", self)
     fused = _core.silu(self)
-    return in_float32(lambda x: np.multiply(x, _logistic(x)))(self) if fused is None else fused
+    return run_in_float32(lambda x: np.multiply(x, _logistic(x)), self) if fused is None else fused
 
 
 silu.derivative(
@@ -439,20 +443,14 @@ def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
         s = _logistic(x)
         return g * s * (1 + x * (1 - s))
 
-    return in_float32(slope)(self, grad_output)
+    return run_in_float32(slope, self, grad_output)
 
 
 @op("aten::mish(Tensor self) -> Tensor", pointwise=True, inplace="aten::mish_", expose="no")
 def mish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("mish_cpu", self)
-    return in_float32(
-        lambda x: (
-            x * np.tanh(np.log1p(np.exp(x)))
-            if x.size == 0
-            else x * np.tanh(np.logaddexp(0, x).astype(x.dtype))
-        )
-    )(self)
+        raise _op_errors.not_implemented("mish_cpu", self)
+    return run_in_float32(lambda x: x * np.tanh(np.logaddexp(0, x).astype(x.dtype)), self)
 
 
 def _mish_open(g: Any, self: Any) -> Any:
@@ -478,7 +476,7 @@ def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
         t = np.tanh(np.logaddexp(0, x).astype(x.dtype))
         return g * (t + x * _logistic(x) * (1 - t * t))
 
-    return in_float32(slope)(self, grad_output)
+    return run_in_float32(slope, self, grad_output)
 
 
 @op(
@@ -488,15 +486,21 @@ def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
 )
 def elu(self: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("elu_cpu", self)
+        raise _op_errors.not_implemented("elu_cpu", self)
 
     def kernel(x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
-        return np.where(
-            x <= 0, kind(alpha * scale) * np.expm1(np.minimum(x, 0) * kind(input_scale)), x * kind(scale)
-        )
+        below, above = np.minimum(x, 0), x
+        if input_scale != 1:
+            below = below * kind(input_scale)
+        below = np.expm1(below)
+        if alpha * scale != 1:
+            below = kind(alpha * scale) * below
+        if scale != 1:
+            above = x * kind(scale)
+        return np.where(x <= 0, below, above)
 
-    return in_float32(kernel)(self)
+    return run_in_float32(kernel, self)
 
 
 elu.derivative(
@@ -587,18 +591,22 @@ celu.inplace.op.kernel = lambda self, alpha: elu.inplace(self, alpha, 1.0, 1.0 /
 celu_ = _dispatch.FUNCTIONS["celu_"] = celu.inplace
 
 
-@op("aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", pointwise=True, expose="no")
+@op(
+    "aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    pointwise=True,
+    expose="no",
+    out=True,
+)
 def softplus(self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("softplus_cpu", self)
+        raise _op_errors.not_implemented("softplus_cpu", self)
 
     def kernel(x: np.ndarray) -> np.ndarray:
         scaled = x * x.dtype.type(beta)
-        return np.where(
-            scaled > threshold, x, np.log1p(np.exp(np.minimum(scaled, threshold))) / x.dtype.type(beta)
-        )
+        bounded = scaled if math.isnan(threshold) else np.minimum(scaled, threshold)
+        return np.where(scaled > threshold, x, np.log1p(np.exp(bounded)) / x.dtype.type(beta))
 
-    return in_float32(kernel)(self)
+    return run_in_float32(kernel, self)
 
 
 softplus.derivative(self=lambda g, self, beta, threshold: F.softplus_backward(g, self, beta, threshold))
@@ -636,7 +644,7 @@ def _softplus_double(g: Any, grad_output: Any, self: Any, beta: Any, threshold: 
 )
 def log_sigmoid_forward(self: np.ndarray) -> tuple:
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("log_sigmoid_cpu", self)
+        raise _op_errors.not_implemented("log_sigmoid_cpu", self)
     wide = _dims.dense(self.astype(np.float32) if self.dtype in LOW_FLOATS else self)
     buffer = np.asarray(np.abs(wide))
     np.exp(np.negative(buffer, buffer), buffer)
@@ -673,16 +681,20 @@ def _log_sigmoid_double(g: Any, grad_output: Any, self: Any) -> Any:
     return g * grad_output * sub_scalar(logistic, 1) * logistic
 
 
-@composite("aten::log_sigmoid(Tensor self) -> Tensor", expose="no")
+@composite("aten::log_sigmoid(Tensor self) -> Tensor", expose="no", out=True)
 def log_sigmoid(self: Any) -> Any:
     return log_sigmoid_forward(self)[0]
+
+
+def _hard_logistic(x: np.ndarray) -> np.ndarray:
+    return np.minimum(np.maximum(x + 3, 0), 6) / 6
 
 
 @op("aten::hardsigmoid(Tensor self) -> Tensor", pointwise=True, inplace="aten::hardsigmoid_", expose="no")
 def hardsigmoid(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("hardsigmoid_cpu", self)
-    return in_float32(lambda x: np.clip(x + 3, 0, 6) / 6)(self)
+        raise _op_errors.not_implemented("hardsigmoid_cpu", self)
+    return run_in_float32(_hard_logistic, self)
 
 
 hardsigmoid.derivative(self=lambda g, self: F.hardsigmoid_backward(g, self))
@@ -708,8 +720,8 @@ hardsigmoid_backward.derivative(
 @op("aten::hardswish(Tensor self) -> Tensor", pointwise=True, inplace="aten::hardswish_", expose="no")
 def hardswish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("hardswish_cpu", self)
-    return in_float32(lambda x: x * (np.clip(x + 3, 0, 6) / 6))(self)
+        raise _op_errors.not_implemented("hardswish_cpu", self)
+    return run_in_float32(lambda x: x * _hard_logistic(x), self)
 
 
 hardswish.derivative(self=lambda g, self: F.hardswish_backward(g, self))
@@ -737,8 +749,8 @@ hardswish_backward.derivative(
 def glu(self: np.ndarray, dim: int) -> np.ndarray:
     first, second = _halves(self, dim)
     if self.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("glu_cpu", self)
-    return in_float32(lambda a, b: a * _logistic(b))(first, second)
+        raise _op_errors.not_implemented("glu_cpu", self)
+    return run_in_float32(lambda a, b: a * _logistic(b), first, second)
 
 
 @glu.children

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS, NP_BOOL, float32
-from ._children import UNKNOWN, Child, child, tensor
+from ._children import UNKNOWN, Child, child, contiguous, dtype_number, empty, known, tensor, view_of
 from ._namespace import functions as F
 from .pointwise import mul_scalar
+
+if TYPE_CHECKING:
+    from mindtorch_prof.settings import Settings
 
 # The enabled back ends of attention; torch.backends.cuda and torch.nn.attention.sdpa_kernel switch them.
 ALLOWED = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "reduced_math": False}
@@ -118,9 +121,45 @@ def _mask_of_heads(query: Any, key: Any, attn_mask: Any) -> list[Child]:
     ]
 
 
-flash.children(
-    lambda query, key, value, dropout_p, is_causal, attn_mask, scale: _mask_of_heads(query, key, attn_mask)
-)
+def _heads_last(x: Any) -> Child:
+    """Heads and positions swapped, as the kernel reads and writes them."""
+    return child("aten::transpose.int", x, 1, 2)
+
+
+@flash.children
+def _(
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: Any,
+    is_causal: Any,
+    attn_mask: Any,
+    scale: Any,
+    *,
+    settings: Settings,
+) -> list[Child]:
+    known(query)
+    if len(query.shape) != 4:
+        return []
+    batch, n_heads, length, width = query.shape
+    dtype = dtype_number(query)
+    sums = tensor((batch, length, n_heads), query)
+    output = tensor((batch, length, n_heads, width), query)
+    return [
+        child("aten::empty_like", query, dtype, 0),
+        _heads_last(query),
+        empty(sums.shape, dtype),
+        *[_heads_last(x) for x in (query, key, value)],
+        *_mask_of_heads(query, key, attn_mask),
+        *_workspaces(settings.num_threads, dtype, 2),
+        _heads_last(output),
+        _heads_last(sums),
+    ]
+
+
+def _workspaces(n_threads: int, dtype: Any, count: int) -> list[Child]:
+    """What each thread computes in; the sizes are the kernel's own."""
+    return [empty((n_threads, 0), dtype, allocates=False)] * count
 
 
 @op(
@@ -160,8 +199,34 @@ def flash_backward(
 
 
 @flash_backward.children
-def _(grad_out: Any, query: Any, key: Any, *rest: Any) -> list[Child]:
-    return _mask_of_heads(query, key, rest[-2])
+def _(
+    grad_out: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    out: Any,
+    logsumexp: Any,
+    dropout_p: Any,
+    is_causal: Any,
+    attn_mask: Any,
+    scale: Any,
+    *,
+    settings: Settings,
+) -> list[Child]:
+    known(query, key)
+    if len(query.shape) != 4:
+        return []
+    dtype = dtype_number(query)
+    swapped = [tensor([x.shape[d] for d in (0, 2, 1, 3)], x) for x in (query, key, value)]
+    seen = view_of(grad_out, lambda array: array.swapaxes(1, 2))
+    return [
+        *[_heads_last(x) for x in (grad_out, query, key, value, out, logsumexp)],
+        *[child("aten::zeros", x.shape, dtype, 0) for x in swapped],
+        *contiguous(seen),
+        *_mask_of_heads(query, key, attn_mask),
+        *_workspaces(settings.num_threads, dtype, 3),
+        *[_heads_last(x) for x in swapped],
+    ]
 
 
 def _open_gradients(

@@ -1,4 +1,4 @@
-"""Comparisons, logical and bitwise ops: none of them is differentiable."""
+"""Comparisons, logical and bitwise ops: none of them is differentiable; gradients of tensors that they overwrite are zero."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _dtype
+from .. import _dispatch, _dtype, _op_errors
 from .._dispatch import OPS, composite, function, op
 from .._dtype import INTEGRAL_NUMS
 from ._children import child
@@ -24,7 +24,7 @@ def _comparison(
 
     def ordered(self: Any, other: Any, out: Any = None) -> Any:
         if self.dtype.kind in "cW":
-            raise _dispatch.not_implemented(f"{name}_cpu", self)
+            raise _op_errors.not_implemented(f"{name}_cpu", self)
         return ufunc(self, other, out)
 
     compare = op(
@@ -35,6 +35,8 @@ def _comparison(
         nondifferentiable=True,
         operators=operators,
     )(ordered if operators else kernel)
+    # of the in-place form: what was in the tensor before has no influence any more
+    compare.derivative(self=lambda g: F.zeros_like(g), other=lambda g: F.zeros_like(g))
 
     for alias in aliases:
         function(alias)(compare)
@@ -83,7 +85,7 @@ def _bitwise(aten_name: str, inplace: str, ufunc: Any, operators: tuple[str, ...
     )
     def bits(self: Any, other: Any, out: Any = None) -> Any:
         if self.dtype.num not in INTEGRAL_NUMS or (shifts and self.dtype.kind == "b"):
-            raise _dispatch.not_implemented(_BIT_KERNELS.get(name, f"{name}_cpu"), self)
+            raise _op_errors.not_implemented(_BIT_KERNELS.get(name, f"{name}_cpu"), self)
         return ufunc(self, other, out)
 
     return bits
@@ -97,6 +99,8 @@ def _bit_operator(aten_name: str, text: str, body: Any, declare: Any = composite
     numbers = declare(f"{aten_name}.Scalar{text.format('Scalar')}", expose="no")(body)
 
     def operator(self: Any, other: Any) -> Any:
+        if not isinstance(self, _dispatch.Tensor):
+            _dispatch.not_a_method(tensors.op, self)
         if isinstance(other, _dispatch.Tensor):
             return tensors(self, other)
         return numbers(self, other) if other.__class__ in _dispatch.NUMBERS else NotImplemented
@@ -173,7 +177,7 @@ def _rrshift(self: Any, other: Any) -> Any:
 )
 def bitwise_not(self: Any, out: Any = None) -> Any:
     if self.dtype.num not in INTEGRAL_NUMS:
-        raise _dispatch.not_implemented("bitwise_not_cpu", self)
+        raise _op_errors.not_implemented("bitwise_not_cpu", self)
     return np.invert(self, out)
 
 
@@ -260,7 +264,7 @@ def isinf(self: Any) -> Any:
 
 def _check_tensors(entry: Any, *arguments: Any) -> None:
     if not all(isinstance(value, _dispatch.Tensor) for value in arguments):
-        _dispatch.bad_argument(entry.op, arguments)
+        _op_errors.bad_argument(entry.op, arguments)
 
 
 def _filled_like(self: Any, name: str) -> Any:
@@ -353,4 +357,5 @@ def isin(
     def as_tensor(value: Any) -> Any:
         return value if isinstance(value, _dispatch.Tensor) else F.tensor(value)
 
-    return isin_op(as_tensor(elements), as_tensor(test_elements), assume_unique=assume_unique, invert=invert)
+    found = isin_op(as_tensor(elements), as_tensor(test_elements), assume_unique=assume_unique, invert=invert)
+    return _dispatch.into_out(found, out)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import _device, _dispatch, _dtype
-from .._dispatch import FUNCTIONS, METHODS, broadcast_text, composite, function, ints, op, view, wrap
+from .._dispatch import FUNCTIONS, METHODS, composite, function, ints, op, view, wrap
 from .._graph import grad_state, note_holder, set_requires_grad, storage_of, version_of
 from .._meta import MetaArray, is_meta
+from .._op_errors import broadcast_text
 from .._storage import UntypedStorage
 from .._tensor import _C_NAMES, Tensor, _strided
 from ._children import (
@@ -584,7 +585,7 @@ def _resize_(self: Any, size: tuple, memory_format: Any = None) -> Any:
 def resize_(self: Any, *size: Any, memory_format: Any = None, **named: Any) -> Any:
     """Change the shape in place; new elements, if any, are not initialised."""
     if named:
-        size = (named["size"],)
+        size = (_dispatch.only_named("resize_", size, named, "size"),)
     wanted = ints(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else ints(size)
     return _resize_(self, wanted, memory_format=memory_format)
 

@@ -306,9 +306,9 @@ def _by_tensors(log_probs: Any, targets: Any, input_lengths: Any, target_lengths
 
 def _kind(value: Any) -> str:
     if isinstance(value, (tuple, list)) and value:
-        inner = ", ".join(_dispatch.type_name(v) for v in value)
+        inner = ", ".join(type(v).__name__ for v in value)
         return f"tuple of ({inner})" if isinstance(value, tuple) else f"list of [{inner}]"
-    return _dispatch.type_name(value)
+    return type(value).__name__
 
 
 def _bad_call(*given: Any) -> TypeError:
@@ -326,7 +326,7 @@ def _bad_call(*given: Any) -> TypeError:
             "int reduction = at::Reduction::Mean, bool zero_infinity = False)\n"
             f"      didn't match because some of the arguments have invalid types: ({', '.join(marked)})\n"
         )
-    got = ", ".join(_dispatch.type_name(v) for v in given)
+    got = ", ".join(type(v).__name__ for v in given)
     return TypeError(
         f"ctc_loss() received an invalid combination of arguments - got ({got}), but expected one of:\n{''.join(lines)}"
     )

@@ -207,12 +207,13 @@ def _clone_with_strides(self: Any) -> Any:
     array = self._array
     if 0 in array.strides and array.size:
         return F.clone(self)
-    memory = as_strided(self, (reach(array.shape, self.stride()),), (1,), self.storage_offset())
-    return as_own(as_strided(F.clone(memory), tuple(self.shape), self.stride(), 0))
+    strides = self.stride()
+    memory = as_strided(self, (reach(array.shape, strides),), (1,), self.storage_offset())
+    return as_own(as_strided(F.clone(memory), array.shape, strides, 0))
 
 
 def _same_size(src: Any, part: Any) -> None:
-    if tuple(src.shape) != tuple(part.shape):
+    if src.shape != part.shape:
         raise RuntimeError(
             f"expected src to have a size equal to the slice of self. src size = {size_text(src.shape)}, "
             f"slice size = {size_text(part.shape)}"
@@ -279,8 +280,8 @@ diagonal_scatter.derivative(
 def as_strided_scatter(self: Any, src: Any, size: tuple, stride: tuple, storage_offset: Any) -> Any:
     out = _clone_with_strides(self)
     part = as_strided(out, size, stride, storage_offset)
-    _same_size(src, part)
-    part.copy_(src)
+    _same_size(src._array, part._array)
+    F.copy_(part, src)
     return out
 
 

@@ -23,6 +23,12 @@ def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
+def _differences(table: np.ndarray) -> np.ndarray:
+    """Of all pairs of different rows."""
+    rows, columns = _pairs(table.shape[0])
+    return table.take(rows, 0) - table.take(columns, 0)
+
+
 _MANY = 25  # from this many rows on, a matrix product is faster
 
 
@@ -40,7 +46,10 @@ def _pair_distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
             exact = _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
             distances = np.where(close, exact, distances)
         return distances.astype(a.dtype)
-    return _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
+    difference = a[..., :, None, :] - b[..., None, :, :]
+    if p == 0:  # how many coordinates differ; unlike for norms, NaN makes NaN
+        return np.add.reduce(np.minimum(np.ceil(np.abs(difference)), 1), axis=-1)
+    return _norm(difference, p, -1, False)
 
 
 @op(
@@ -204,8 +213,12 @@ def _together(x: Any, batch: tuple) -> Any:
 
 @op("aten::_pdist_forward(Tensor self, float p=2) -> Tensor", expose="no", node="PdistBackward0")
 def _pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
-    rows, columns = _pairs(self.shape[0])
-    return _norm(self[rows] - self[columns], p, -1, False)
+    differences = _differences(self)
+    if p == 2 and self.dtype.char in "fd":
+        return np.sqrt(
+            np.einsum("ij,ij->i", differences, differences)
+        )  # a third of the time of a product and a sum
+    return _norm(differences, p, -1, False)
 
 
 @op(
@@ -215,7 +228,7 @@ def _pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
 )
 def _pdist_backward(grad: np.ndarray, self: np.ndarray, p: float, pdist: np.ndarray) -> np.ndarray:
     rows, columns = _pairs(self.shape[0])
-    slopes = _slopes(self[rows] - self[columns], pdist[:, None], p) * grad[:, None]
+    slopes = _slopes(_differences(self), pdist[:, None], p) * grad[:, None]
     made = np.zeros_like(self)
     np.add.at(made, rows, slopes)
     np.subtract.at(made, columns, slopes)

@@ -250,11 +250,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
         first, second = list(range(-dims, 0)), list(range(dims))
     else:
         first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    result = _tensordot(a, b, first, second)
-    if out is not None:
-        _dispatch.give_out(out, result._array)
-        return out
-    return result
+    return _dispatch.copied_into_out(_tensordot(a, b, first, second), out)
 
 
 @composite(
@@ -327,7 +323,8 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
         UserWarning,
         stacklevel=2,
     )
-    return matrices[0] if len(matrices) == 1 else _dispatch.OPS["chain_matmul"].entry(list(matrices))
+    product = matrices[0] if len(matrices) == 1 else _dispatch.OPS["chain_matmul"].entry(list(matrices))
+    return _dispatch.into_out(product, out)
 
 
 def multi_dot(matrices: list[Any]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._dispatch import composite, op, storage_of
 from .._dtype import BY_NUM
-from . import _core
+from . import _core, _dims
 from ._accumulate import MANY, add_rows
 from ._children import UNKNOWN, child, reshape, tensor
 from ._namespace import functions as F
@@ -33,7 +33,7 @@ def embedding(
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices(indices)
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+    if not _dims.inside(indices, 0, weight.shape[0]):
         raise IndexError("index out of range in self")
     return weight.take(indices, 0)
 

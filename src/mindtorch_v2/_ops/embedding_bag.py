@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM
+from . import _dims
 from ._children import (
     Child,
     child,
@@ -62,7 +63,7 @@ def _bags(
         raise RuntimeError(
             f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of {offsets[-1]}"
         )
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+    if not _dims.inside(indices, 0, weight.shape[0]):
         raise RuntimeError(
             f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {int(indices[(indices < 0) | (indices >= weight.shape[0])][0])}"
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _op_errors
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, int64
 from .._meta import is_meta, meta_tensor
@@ -251,7 +251,7 @@ channel_shuffle.derivative(self=lambda g, self_shape, groups: channel_shuffle(g,
 
 @composite("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", expose="no")
 def one_hot(self: Any, num_classes: int) -> Any:
-    _dispatch.bad_argument(one_hot.op, (self, num_classes))
+    _op_errors.bad_argument(one_hot.op, (self, num_classes))
     if self.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if is_meta(self) and num_classes != -1:

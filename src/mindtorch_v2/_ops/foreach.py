@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import NUMBERS, function
 from .._tensor import Tensor
 from ._namespace import functions as F
@@ -136,6 +136,20 @@ def _declare_unary(aten_name: str, inplace_name: str) -> None:
     function(f"_foreach_{name}_", expose="function")(front_)
 
 
+def shared_at_ties(name: str, clamp: Any, choose: Any) -> Any:
+    """The op `name`: `clamp`, whose gradient goes to the tensor where both operands are equal; with gradients `choose`, which gives each one half."""
+
+    def one(tensor: Any, other: Any) -> Any:
+        if tensor.dtype.is_complex:
+            raise _op_errors.not_implemented(f"{name}_cpu", tensor._array)
+        is_tensor = isinstance(other, Tensor)
+        if not _dispatch.grad_state.enabled or not (tensor._rg or (is_tensor and other._rg)):
+            return clamp(tensor, other)
+        return choose(tensor, other if is_tensor else F.scalar_tensor(other, dtype=tensor.dtype))
+
+    return one
+
+
 def _declare_binary(aten_name: str, inplace_name: str, by_number: str, by_tensor: str) -> None:
     name = aten_name.removeprefix("aten::").removeprefix("_foreach_")
     second = "exponent" if name == "pow" else "scalar"
@@ -145,11 +159,14 @@ def _declare_binary(aten_name: str, inplace_name: str, by_number: str, by_tensor
 
     # Chosen once per list: the op for two tensors, or for a tensor and a number.
     def plain(with_tensor: bool) -> Any:
-        return getattr(F, by_tensor if with_tensor else by_number)
+        one = getattr(F, by_tensor if with_tensor else by_number)
+        return one if by_number == by_tensor else shared_at_ties(by_tensor, one, getattr(F, by_tensor))
 
     def inplace(with_tensor: bool) -> Any:
-        if with_tensor and by_tensor in ("maximum", "minimum"):
-            return getattr(F, "clamp_min_" if by_tensor == "maximum" else "clamp_max_")
+        if by_tensor in ("maximum", "minimum"):
+            clamp = getattr(F, "clamp_min_" if by_tensor == "maximum" else "clamp_max_")
+            choose = getattr(F, by_tensor)
+            return shared_at_ties(by_tensor, clamp, lambda t, other: t.copy_(choose(t.clone(), other)))
         if not with_tensor and by_number == "mul":
             return mul_scalar.inplace
         return getattr(Tensor, (by_tensor if with_tensor else by_number) + "_")

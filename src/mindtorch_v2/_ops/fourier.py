@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +21,26 @@ if TYPE_CHECKING:
 NONE, ROOT, FULL = 0, 1, 2
 
 
-def _scale(made: np.ndarray, count: int, normalization: int) -> np.ndarray:
-    if normalization == NONE or not count:
-        return made
-    made *= made.real.dtype.type(1 / math.sqrt(count) if normalization == ROOT else 1 / count)
-    return made
+@functools.cache
+def _scipy_fft() -> Any:
+    from scipy import fft
+
+    return fft
+
+
+def _norm(normalization: int, forward: bool) -> str:
+    """SciPy's name of a scaling for a transform in a direction."""
+    if normalization == ROOT:
+        return "ortho"
+    return "backward" if (normalization == NONE) == forward else "forward"
 
 
 def _order(array: np.ndarray, dim: tuple) -> list[int]:
     """The dimensions that are not transformed, by descending stride, and then the others."""
     rest = [d for d in range(array.ndim) if d not in dim]
-    return sorted(rest, key=lambda d: -abs(array.strides[d]) if array.shape[d] > 1 else -math.inf) + list(dim)
+    if len(rest) > 1:
+        rest.sort(key=lambda d: -abs(array.strides[d]) if array.shape[d] > 1 else -math.inf)
+    return rest + list(dim)
 
 
 def _along_last(array: np.ndarray, dim: tuple, transform: Any) -> np.ndarray:
@@ -38,8 +48,19 @@ def _along_last(array: np.ndarray, dim: tuple, transform: Any) -> np.ndarray:
     order = _order(array, dim)
     if order == list(range(array.ndim)):
         return np.ascontiguousarray(transform(array))
-    made = np.ascontiguousarray(transform(array.transpose(order)))
-    return made.transpose(np.argsort(order))
+    moved = np.ascontiguousarray(transform(array.transpose(order)))
+    back = [0] * len(order)
+    for place, d in enumerate(order):
+        back[d] = place
+    return moved.transpose(back)
+
+
+def _transform(one: Any, many: Any, count: int, norm: str) -> Any:
+    """A transform of the last `count` dimensions; that of one dimension takes less time."""
+    if count == 1:
+        return lambda array: one(array, norm=norm)
+    last = tuple(range(-count, 0))
+    return lambda array: many(array, axes=last, norm=norm)
 
 
 def _positive(dim: tuple, ndim: int) -> tuple:
@@ -52,22 +73,16 @@ def _positive(dim: tuple, ndim: int) -> tuple:
     node="FftC2CBackward0",
 )
 def _fft_c2c(self: np.ndarray, dim: tuple, normalization: int, forward: bool) -> np.ndarray:
-    from scipy import fft
-
     if not dim:
         return self.copy()
-    dim = _positive(dim, self.ndim)
-    count = math.prod(self.shape[d] for d in dim)
-    last = tuple(range(self.ndim - len(dim), self.ndim))
-
-    def transform(array: np.ndarray) -> np.ndarray:
-        return fft.fftn(array, axes=last) if forward else fft.ifftn(array, axes=last, norm="forward")
-
-    return _scale(_along_last(self, _sorted(self, dim), transform), count, normalization)
+    fft, norm = _scipy_fft(), _norm(normalization, forward)
+    dim = _sorted(self, _positive(dim, self.ndim))
+    one, many = (fft.fft, fft.fftn) if forward else (fft.ifft, fft.ifftn)
+    return _along_last(self, dim, _transform(one, many, len(dim), norm))
 
 
 def _sorted(array: np.ndarray, dim: tuple) -> tuple:
-    return tuple(sorted(dim, key=lambda d: -abs(array.strides[d])))
+    return dim if len(dim) < 2 else tuple(sorted(dim, key=lambda d: -abs(array.strides[d])))
 
 
 _fft_c2c.derivative(self=lambda g, dim, normalization, forward: _fft_c2c(g, dim, normalization, not forward))
@@ -79,14 +94,11 @@ _fft_c2c.derivative(self=lambda g, dim, normalization, forward: _fft_c2c(g, dim,
     node="FftR2CBackward0",
 )
 def _fft_r2c(self: np.ndarray, dim: tuple, normalization: int, onesided: bool) -> np.ndarray:
-    from scipy import fft
-
+    fft, norm = _scipy_fft(), _norm(normalization, True)
     dim = _positive(dim, self.ndim)
-    count = math.prod(self.shape[d] for d in dim)
-    last = tuple(range(self.ndim - len(dim), self.ndim))
-    transform = fft.rfftn if onesided else fft.fftn
     dim = _sorted(self, dim[:-1]) + dim[-1:]
-    return _scale(_along_last(self, dim, lambda array: transform(array, axes=last)), count, normalization)
+    one, many = (fft.rfft, fft.rfftn) if onesided else (fft.fft, fft.fftn)
+    return _along_last(self, dim, _transform(one, many, len(dim), norm))
 
 
 def _r2c_grad(g: Any, dim: tuple, normalization: int, onesided: bool, self: Any) -> Any:
@@ -114,14 +126,11 @@ _fft_r2c.derivative(self=_r2c_grad)
     node="FftC2RBackward0",
 )
 def _fft_c2r(self: np.ndarray, dim: tuple, normalization: int, last_dim_size: int) -> np.ndarray:
-    from scipy import fft
-
+    fft, norm = _scipy_fft(), _norm(normalization, False)
     dim = _positive(dim, self.ndim)
-    sizes = [self.shape[d] for d in dim[:-1]] + [last_dim_size]
     if len(dim) > 1:
-        self = _fft_c2c.op.kernel(self, dim[:-1], NONE, False)
-    made = _along_last(self, dim[-1:], lambda array: fft.irfft(array, last_dim_size, norm="forward"))
-    return _scale(made, math.prod(sizes), normalization)
+        self = _fft_c2c.op.kernel(self, dim[:-1], normalization, False)
+    return _along_last(self, dim[-1:], lambda array: fft.irfft(array, last_dim_size, norm=norm))
 
 
 def _c2r_grad(g: Any, dim: tuple, normalization: int, last_dim_size: int) -> Any:
@@ -173,19 +182,20 @@ def normalization_of(norm: Any, forward: bool) -> int:
 
 def resized(x: Any, sizes: Any, dims: Any) -> Any:
     """Cut or zero-pad dimensions to sizes."""
-    padding = [0] * (2 * x.ndim)
+    shape = x.shape
+    padding = [0] * (2 * len(shape))
     for d, n in zip(dims, sizes):
-        have = x.shape[d]
+        have = shape[d]
         if n < 1:
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
         if n < have:
             x = F.slice(x, d, 0, n)
-        padding[2 * (x.ndim - 1 - d) + 1] = max(0, n - have)
+        elif n > have:
+            padding[2 * (len(shape) - 1 - d) + 1] = n - have
     return F.constant_pad_nd(x, padding, 0) if any(padding) else x
 
 
-def _one(x: Any, dim: int) -> int:
-    n = x.ndim
+def _one(n: int, dim: int) -> int:
     if not -n <= dim < n:
         if n == 0:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -197,19 +207,19 @@ def _one(x: Any, dim: int) -> int:
 
 def dims_and_sizes(x: Any, s: Any, dim: Any) -> tuple[tuple, list[int]]:
     """The dimensions to transform and their sizes, from torch's `s` and `dim`."""
+    shape = x.shape
+    ndim = len(shape)
     if dim is None:
-        dims = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
+        dims = tuple(range(0 if s is None else ndim - len(s), ndim))
     else:
-        dims = tuple(_one(x, d) for d in ((dim,) if isinstance(dim, int) else dim))
-    if s is not None and len(s) > x.ndim:
-        raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
-    if len(set(dims)) != len(dims):
+        dims = tuple([_one(ndim, d) for d in ((dim,) if isinstance(dim, int) else dim)])
+    if s is not None and len(s) > ndim:
+        raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {ndim} dimensions.")
+    if len(dims) > 1 and len(set(dims)) != len(dims):
         raise RuntimeError("FFT dims must be unique")
     if s is not None and len(s) != len(dims):
         raise RuntimeError("When given, dim and shape arguments must have the same length")
-    sizes = (
-        [x.shape[d] for d in dims] if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, dims)]
-    )
+    sizes = [shape[d] for d in dims] if s is None else [shape[d] if n == -1 else n for n, d in zip(s, dims)]
     return dims, sizes
 
 

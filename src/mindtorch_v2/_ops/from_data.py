@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _device, _dispatch, _dtype
-from .._dispatch import composite, function, op, wrap
+from .._dispatch import composite, function, op, storage_of, wrap
 from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
 from .._torch_dispatch import no_dispatch
@@ -262,7 +262,14 @@ def from_numpy(ndarray: Any) -> Any:
             "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
             "it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
-    return lift_fresh(wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray)))
+    return lift_fresh(_borrowed(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray)))
+
+
+def _borrowed(array: np.ndarray) -> Any:
+    """A tensor on memory that is not the library's own: it cannot be resized."""
+    tensor = wrap(array)
+    storage_of(tensor)._is_borrowed = True
+    return tensor
 
 
 @function(expose="function")
@@ -280,7 +287,7 @@ def frombuffer(
     if not isinstance(dtype, _dtype.dtype):
         raise TypeError(f"frombuffer(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     try:
-        return finish(wrap(np.frombuffer(buffer, dtype._np, count, offset)), requires_grad)
+        return finish(_borrowed(np.frombuffer(buffer, dtype._np, count, offset)), requires_grad)
     except ValueError as error:
         raise ValueError(str(error)) from None
 

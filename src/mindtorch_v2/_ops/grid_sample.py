@@ -442,7 +442,7 @@ def grid_sampler(
     for position, (name, value) in enumerate((("input", input), ("grid", grid)), 1):
         if not isinstance(value, _dispatch.Tensor):
             raise TypeError(
-                f"grid_sampler(): argument '{name}' (position {position}) must be Tensor, not {_dispatch.type_name(value)}"
+                f"grid_sampler(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
             )
     _check(input, grid)
     if len(input.shape) == 5 and interpolation_mode == BICUBIC:

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, return_types
+from .. import _dispatch, _op_errors, return_types
 from .._dispatch import composite, function, op, wrap
 from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
 from . import _dims
-from ._children import UNKNOWN, Child, child, tensor
+from ._children import INT64, UNKNOWN, Child, child, dtype_number, tensor, tensor_of
 
 
 @op("aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", nondifferentiable=True)
 def bincount(self: np.ndarray, weights: Any, minlength: int) -> Any:
     if self.dtype.num not in INTEGRAL_NUMS or self.dtype is NP_BOOL:
-        raise _dispatch.not_implemented("bincount_cpu", self)
+        raise _op_errors.not_implemented("bincount_cpu", self)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if self.ndim != 1 or (self.size and self.min() < 0):
@@ -38,7 +38,7 @@ def bincount(self: np.ndarray, weights: Any, minlength: int) -> Any:
 def histc(self: np.ndarray, bins: int, min: Any, max: Any) -> Any:
     low, high = min, max
     if self.dtype.kind != "f" and self.dtype is not NP_BFLOAT16:
-        raise _dispatch.not_implemented("histogram_cpu", self)
+        raise _op_errors.not_implemented("histogram_cpu", self)
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if low == high and self.size:
@@ -58,7 +58,7 @@ def _counts(values: np.ndarray, bins: int, low: float, high: float) -> np.ndarra
     edges = np.linspace(low, high, bins + 1, dtype=values.dtype)
     values = values[(values >= low) & (values <= high)]
     places = ((values - edges[0]) * (bins / (high - low))).astype(np.int64)
-    np.minimum(places, bins - 1, places)
+    np.minimum(places, bins - 1, out=places)
     places -= values < edges[places]  # rounding of the quotient
     places += (values >= edges[places + 1]) & (places != bins - 1)
     return np.bincount(places, minlength=bins)
@@ -131,11 +131,7 @@ def histogram(
         result = _histogram_edges(input, bins, weight=weight, density=density)
     else:
         result = _histogram_count(input, bins, range=range, weight=weight, density=density)
-    if out is None:
-        return result
-    for target, value in zip(out, result):
-        _dispatch.give_out(target, value._array)
-    return return_types.histogram(tuple(out))
+    return _dispatch.into_out(result, out)
 
 
 @composite(
@@ -192,7 +188,7 @@ def _grid_counts(self: np.ndarray, edges: list, weight: Any, density: bool) -> n
     for d, line in enumerate(edges):
         values = points[:, d]
         inside &= (values >= line[0]) & (values <= line[-1])
-        places.append(np.clip(np.searchsorted(line, values, "right") - 1, 0, line.size - 2))
+        places.append(np.minimum(line.searchsorted(values, "right") - 1, line.size - 2))
     flat = np.ravel_multi_index([place[inside] for place in places], cells) if places else np.zeros(0, int)
     weights = None if weight is None else weight.reshape(-1)[inside]
     counts = np.bincount(flat, weights, math.prod(cells)).reshape(cells)
@@ -259,4 +255,15 @@ def _edge_children(self: Any, bins: Any, range: Any, weight: Any, density: Any) 
 _counts_op.children(
     lambda self, bins, *rest: [*_edge_children(self, bins, *rest), _summed(self, tuple(bins))]
 )
-bincount.children(lambda self, weights, minlength: [child("aten::min", self), child("aten::max", self)])
+
+
+@bincount.children
+def _(self: Any, weights: Any, minlength: Any) -> list[Child]:
+    dtype = INT64 if weights is None else dtype_number(tensor((), weights, "double"))
+    counts = tensor_of((0,), dtype)  # how many there are depends on values
+    cleared = [child("aten::empty.memory_format", None, dtype), child("aten::zero_", counts, children=())]
+    return [
+        child("aten::min", self),
+        child("aten::max", self),
+        child("aten::zeros", None, dtype, children=cleared),
+    ]

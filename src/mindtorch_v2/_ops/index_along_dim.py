@@ -11,12 +11,12 @@ from .._dtype import BY_NUM
 from .._tensor import Tensor
 from . import _dims
 from ._accumulate import add_rows
-from ._children import Child, child, item, tensor
+from ._children import child, item
 from ._layout import copied, expanded_target
 from ._namespace import functions as F
 from ._scalars import fitting
 from ._warn import warn_once
-from .scatter import _AT, _divide, _extreme_backward, _identity, _prod_backward, check_bounds, outside
+from .scatter import _AT, _divide, _extreme_backward, _identity, _prod_backward, check_bounds
 from .shape import size_text
 
 _PRESERVE_FORMAT = 1  # torch's number
@@ -48,7 +48,7 @@ def index_select(self: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
     if index.dtype.num not in (5, 7):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     n = self.shape[d] if self.ndim else 1
-    if outside(index, n):
+    if not _dims.inside(index, 0, n):
         raise IndexError("index out of range in self")
     if self.ndim == 0:
         return self.copy()
@@ -138,15 +138,6 @@ index_add.derivative(
 )
 
 
-@index_add.children
-def _(self: Any, dim: Any, index: Any, source: Any, alpha: Any) -> list[Child]:
-    """Along the first and the last dimension torch's kernel is that of scatter_add_."""
-    ndim = len(self.shape)
-    if ndim < 2 or alpha != 1 or _dims.one(dim, ndim) not in (0, ndim - 1):
-        return []
-    return [child("aten::scatter_add_", self, dim, tensor(source.shape, index), source)]
-
-
 @op(
     "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     inplace="aten::index_copy_",
@@ -210,7 +201,7 @@ def _fill_along(self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: 
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     n = self.shape[d] if self.ndim else 1
     where = _vector(index)
-    if where.size and (where.min() < -n or where.max() >= n):
+    if not _dims.inside(where, -n, n):
         bad = where[(where < -n) | (where >= n)][0]
         raise IndexError(f"index {int(bad)} is out of bounds for dimension {d} with size {n}")
     if out is None:
@@ -323,7 +314,7 @@ def index_reduce(
     _check_source("index_reduce_", self, d, index, source)
     where = _vector(index)
     n = self.shape[d] if self.ndim else 1
-    if outside(where, n):
+    if not _dims.inside(where, 0, n):
         raise IndexError("index out of range in self")
     if out is None:
         out = _copy_of(self)

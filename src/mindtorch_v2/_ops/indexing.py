@@ -12,8 +12,9 @@ from mindtorch_prof.inputs import TensorInput
 from .. import _dtype
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM
+from . import _dims
 from ._accumulate import add_rows, linear_index
-from ._children import UNKNOWN, Child, child, item, tensor
+from ._children import INT64, UNKNOWN, Child, cast, child, item, known, reshape, tensor
 from ._layout import copied, dense_order, dense_steps, empty_strided, expanded_target
 from ._namespace import functions as F
 from ._warn import warn_once
@@ -119,16 +120,37 @@ def index(self: np.ndarray, indices: list) -> np.ndarray:
     return _laid_out(self, where, values)
 
 
-def _mask_children(indices: Any) -> list[Child]:
-    """torch turns masks into the positions where they are true. indices: None if one of them is, as in `x[:, i]`."""
-    return [child("aten::nonzero", index) for index in indices or () if _is_mask(index)]
+def _index_children(self: Any, indices: Any) -> list[Child]:
+    """torch turns masks into the positions where they are true, casts positions to int64, and views all of them, and the tensor without
+    the indexed dimensions, in the shape of the result. indices: None if one of them is, as in `x[:, i]`."""
+    known(self, indices)
+    if not indices:
+        return []
+    rows, positions = [], []
+    for index in indices:
+        if _is_mask(index):  # how many are true depends on values
+            found = tensor((0, len(index.shape)), index, "long int")
+            rows += [
+                child("aten::nonzero", index),
+                *[child("aten::select.int", found, 1, d) for d in range(len(index.shape))],
+            ]
+            positions += [tensor((0,), found)] * len(index.shape)
+        else:
+            rows += [cast(index, INT64)] if index.type != "long int" else []
+            positions.append(tensor(index.shape, index, "long int"))
+    shape = np.broadcast_shapes(*[x.shape for x in positions])
+    kept = self.shape[len(positions) :]
+    rows += [child("aten::expand", x, shape) for x in positions if x.shape != shape]
+    strides = (0,) * len(shape) + self.strides[len(positions) :]
+    rows.append(child("aten::as_strided", self, shape + kept, strides))
+    return rows + [reshape(tensor(shape, x), shape + (1,) * len(kept)) for x in positions]
 
 
 def _is_mask(index: TensorInput) -> bool:
     return index.type in ("bool", "unsigned char")
 
 
-index.children(lambda self, indices: _mask_children(indices))
+index.children(_index_children)
 
 
 def _laid_out(array: np.ndarray, where: tuple, values: np.ndarray) -> np.ndarray:
@@ -189,12 +211,16 @@ def _add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
     if any([part is _ALL or part.dtype.kind == "b" for part in where]):
         np.add.at(out, where, values)
         return
-    places = [part + 0 if part.size == 0 else part for part in np.broadcast_arrays(*where)]
-    for d, part in enumerate(places):
-        n = out.shape[d]
-        if part.size and (part.min() < -n or part.max() >= n):
-            raise IndexError(f"index out of bounds for axis {d}")
-        places[d] = np.where(part < 0, part + n, part)
+    if any([part.size == 0 for part in where]):
+        np.broadcast(*where)  # raises if they do not fit together
+        return
+    places = []
+    for part, n in zip(where, out.shape):
+        if not _dims.inside(part, 0, n):
+            if not _dims.inside(part, -n, n):
+                raise IndexError("index out of bounds")
+            part = np.where(part < 0, part + n, part)
+        places.append(part)
     lead = len(places)
     flat = linear_index(places, out.shape)
     rest = out.shape[lead:]
@@ -203,7 +229,8 @@ def _add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
     ndim = flat.ndim + len(rest)
     if values.ndim > ndim:
         values = values.reshape(values.shape[-ndim:])
-    values = np.broadcast_to(values, (*flat.shape, *rest))
+    if values.shape != (*flat.shape, *rest):
+        values = np.broadcast_to(values, (*flat.shape, *rest))
     target = out.reshape((-1, *rest)) if out.flags.c_contiguous else None
     if target is None:
         np.add.at(out, where, values)
@@ -233,7 +260,7 @@ def _(self: Any, indices: Any, values: Any, accumulate: Any, unsafe: Any) -> lis
         return []
     mask = indices[0]
     if len(indices) > 1 or not _is_mask(mask) or prod(values.shape) != 1 or accumulate:
-        return _mask_children(indices)
+        return _index_children(self, indices)
     mask = tensor(mask.shape + (1,) * (len(self.shape) - len(mask.shape)), mask)
     # the number that is written stands in a tensor: a description does not hold it
     return [item(values), child("aten::masked_fill_.Scalar", self, mask, None)]

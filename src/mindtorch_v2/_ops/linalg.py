@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, return_types
+from .. import _dispatch, _op_errors, return_types
 from .._dispatch import OPS, composite, op, wrap
 from .._dtype import BY_NUM
 from . import _dims
@@ -17,6 +18,7 @@ from ._namespace import functions as F
 from .linalg_kernels import (  # noqa: F401  (LinAlgError is torch.linalg's)
     LinAlgError,
     all_children,
+    blas,
     check,
     check_child,
     check_matrix,
@@ -31,7 +33,9 @@ from .linalg_kernels import (  # noqa: F401  (LinAlgError is torch.linalg's)
     lu_solve_children,
     mh,
     pivots_of,
+    turned,
     value_error,
+    workspace,
 )
 from .pointwise import conj
 
@@ -71,9 +75,23 @@ def _(A: Any, check_errors: Any) -> list[Child]:
     """The solution of AX = I, written over I."""
     info, none = described(A, lambda shape: shape[:-2], "int"), described(A, lambda _: (0,))
     arguments = (A, A, True, check_errors, A)
-    steps = [factor_child(A), lu_solve_child(A, A, True)]
+    pivots, diagonal = pivots_of(A), described(A, lambda shape: shape[:-1])
+    outputs = [
+        child("aten::new_empty", A, (0,), *dtype, children=[child("aten::empty.memory_format", (0,))])
+        for dtype in ((), (_INT32,))
+    ]
+    steps = [
+        *[child("aten::as_strided_", x, x.shape, None) for x in (A, pivots)],
+        factor_child(A),
+        lu_solve_child(A, A, True, in_place=True),
+    ]
     solve = child("aten::_linalg_solve_ex.result", *arguments, none, none, info, children=steps)
-    return [child("aten::linalg_solve_ex.out", *arguments, info, children=[solve])]
+    return [
+        child("aten::zero_", A, children=()),
+        child("aten::diagonal", A, 0, -2, -1),
+        child("aten::fill_.Scalar", diagonal, 1.0),
+        child("aten::linalg_solve_ex.out", *arguments, info, children=[*outputs, solve]),
+    ]
 
 
 @composite("aten::linalg_inv(Tensor A) -> Tensor", expose="no")
@@ -99,10 +117,20 @@ def _(A: Any) -> list[Child]:
     diagonal = described(A, lambda shape: shape[:-1])
     product = described(A, lambda shape: shape[:-2])
     return [
-        factor_child(A, sized=False),
+        *_factor_children(A),
         child("aten::prod.dim_int", diagonal, -1),
         *_swap_children(A),
-        child("aten::mul.out", product, product, product),
+        child("aten::mul.out", product, described(A, lambda shape: shape[:-2], "long int"), product),
+    ]
+
+
+def _factor_children(A: Any) -> list[Child]:
+    """The LU factorisation of transposed matrices, and its diagonal."""
+    return [
+        child("aten::empty.memory_format", (0,), _INT32, 0),
+        turned("aten::mH", A),
+        factor_child(A, sized=False),
+        child("aten::diagonal", A, 0, -2, -1),
     ]
 
 
@@ -110,7 +138,7 @@ def _swap_children(A: Any) -> list[Child]:
     """The sign that the swaps of rows give: 1 - 2 (number of swaps mod 2)."""
     pivots, sign = pivots_of(A), described(A, lambda shape: shape[:-2], "long int")
     return [
-        child("aten::arange.start", 1, A.shape[-1] + 1, _INT32),
+        child("aten::arange.start", 1, A.shape[-1] + 1, _INT32, 0),
         child("aten::ne.Tensor", described(A, lambda shape: shape[-1:], "int"), pivots),
         child("aten::sum.dim_IntList", described(pivots, lambda shape: shape, "bool"), (-1,), False, _INT64),
         child("aten::fmod_.Scalar", sign, 2),
@@ -177,7 +205,7 @@ def _(A: Any) -> list[Child]:
     diagonal = described(A, lambda shape: shape[:-1])
     product = described(A, lambda shape: shape[:-2])
     return [
-        factor_child(A, sized=False),
+        *_factor_children(A),
         *_swap_children(A),
         child("aten::sgn", diagonal),
         child("aten::prod.dim_int", diagonal, -1),
@@ -314,14 +342,23 @@ def linalg_solve_triangular(
             f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
             f"({self.shape[-2]}x{self.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
         )
-    a = np.triu(self) if upper else np.tril(self)
-    if unitriangular:
-        n = a.shape[-1]
-        a = a.copy()
-        a[..., range(n), range(n)] = 1
-    if left:
-        return columns(np.linalg.solve(a, B))
-    return np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(B, -1, -2)), -1, -2)
+    if self.dtype.kind == "W":
+        raise _op_errors.not_implemented("triangular_solve", self)
+    if self.dtype != B.dtype:
+        self, B = _dispatch.promote_pair(self, B)
+    solve = functools.partial(
+        blas("trsm", self.dtype), 1.0, side=not left, lower=not upper, diag=unitriangular
+    )
+    if self.ndim == B.ndim == 2 and B.size:
+        return solve(self, B)
+    batch = np.broadcast_shapes(self.shape[:-2], B.shape[:-2])
+    turned = np.empty((*batch, B.shape[-1], B.shape[-2]), B.dtype)
+    if turned.size:
+        matrices = _dims.rows(np.broadcast_to(self, (*batch, *self.shape[-2:])), 2)
+        rights = _dims.rows(np.broadcast_to(B, (*batch, *B.shape[-2:])), 2)
+        for solution, matrix, right in zip(_dims.rows(turned, 2), matrices, rights):
+            solution[...] = solve(matrix, right).T
+    return turned.swapaxes(-1, -2)
 
 
 @linalg_solve_triangular.backward("self", "B")
@@ -410,9 +447,14 @@ def _(A: Any, mode: Any) -> list[Child]:
     """R is the upper triangle of what LAPACK leaves: written in place where R is as large as that, to an output otherwise."""
     *batch, m, n = A.shape
     R = tensor((*batch, m if mode == "complete" else min(m, n), n), A)
+    reflectors = child(
+        "aten::new_empty", A, (*batch, min(m, n)), children=[child("aten::empty.memory_format", None)]
+    )
+    before = [reflectors, child("aten::copy_", tensor(A.shape, A), A), workspace()]
     if mode != "r" and (m < n or (mode == "complete" and m > n)):
-        return [child("aten::triu_", R)]
-    return [child("aten::triu.out", R, 0, R)]
+        return [*before, child("aten::triu_", R), workspace()]
+    part = child("aten::slice.Tensor", tensor(A.shape, A), -2, 0, R.shape[-2])
+    return [*before, part, child("aten::triu.out", R, 0, R), workspace()]
 
 
 @linalg_qr.backward("A")
@@ -666,7 +708,7 @@ def linalg_lu_solve(LU: np.ndarray, pivots: np.ndarray, B: np.ndarray, left: boo
     return lu_solve_arrays(LU, pivots, B, left, adjoint)
 
 
-linalg_lu_solve.children(lambda LU, pivots, B, left, adjoint: lu_solve_children(LU, pivots))
+linalg_lu_solve.children(lambda LU, pivots, B, left, adjoint: lu_solve_children(LU, pivots, B, B))
 
 
 @linalg_lu_solve.backward("LU", "B")
@@ -755,6 +797,10 @@ def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
 # ---------------------------------------------------------------------------------------------------- products
 
 
+_SMALL = 1024  # elements: up to so many, four gathered copies take less time than fifteen views
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+
 def _check_cross(self: np.ndarray, other: np.ndarray, dim: int) -> None:
     if self.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -773,10 +819,12 @@ def linalg_cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
         expected, actual = (BY_NUM[x.dtype.num]._abbr for x in (self, other))
         raise RuntimeError(f"expected scalar type {expected} but found {actual}")
     if self.dtype.kind == "b":
-        raise _dispatch.not_implemented("cross", self)
-    if self.shape != other.shape:
-        self, other = np.broadcast_arrays(self, other)
-    product = np.empty(self.shape, self.dtype)
+        raise _op_errors.not_implemented("cross", self)
+    if self.size <= _SMALL:
+        first, second = self.take(_NEXT, dim), self.take(_LAST, dim)
+        return first * other.take(_LAST, dim) - second * other.take(_NEXT, dim)
+    shape = self.shape if self.shape == other.shape else np.broadcast(self, other).shape
+    product = np.empty(shape, self.dtype)
     x, y, z = self.swapaxes(0, dim)
     u, v, w = other.swapaxes(0, dim)
     parts = product.swapaxes(0, dim)

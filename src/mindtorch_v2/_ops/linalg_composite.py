@@ -12,9 +12,9 @@ from .. import _dispatch, _dtype, return_types
 from .._dispatch import OPS, composite, op
 from . import _dims, linalg, linalg_eigen
 from . import linalg_kernels as kernels
-from ._children import Child, child
+from ._children import UNKNOWN, Child, child
 from ._namespace import functions as F
-from .linalg_kernels import all_children, check, check_child, columns, mh
+from .linalg_kernels import all_children, check, check_child, columns, copied_by_columns, mh
 
 # ---------------------------------------------------------------------------------------------------- older names
 
@@ -135,12 +135,24 @@ cholesky_op.children(
     nondifferentiable=True,
 )
 def _cholesky_solve_helper(self: np.ndarray, A: np.ndarray, upper: bool) -> Any:
+    for x in (self, A):
+        if x.ndim < 2:
+            raise RuntimeError(
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {x.ndim}-D tensor."
+            )
     low = np.conj(np.swapaxes(np.triu(A), -1, -2)) if upper else np.tril(A)
-    half = np.linalg.solve(low, self)
-    return columns(np.linalg.solve(np.conj(np.swapaxes(low, -1, -2)), half))
+    half = kernels.triangular_solution(low, self, False)
+    return columns(kernels.triangular_solution(np.conj(np.swapaxes(low, -1, -2)), half, True))
 
 
-_cholesky_solve_helper.children(lambda self, A, upper: [check_child(self, "cholesky_solve_cpu", (1,))])
+@_cholesky_solve_helper.children
+def _(self: Any, A: Any, upper: Any) -> list[Child]:
+    """Both are copied column by column, and the codes of errors of all matrices are looked at."""
+    check = check_child(self, "cholesky_solve_cpu", (1,))
+    if self is UNKNOWN:
+        return [check]
+    rows = [*copied_by_columns(self), *copied_by_columns(A)]
+    return [*rows, child("aten::zeros", (max(1, math.prod(self.shape[:-2])),), 3, 0), check]
 
 
 @op("aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", expose="no", on="tensors")
@@ -169,6 +181,10 @@ def _(g: Any, input2: Any, out: Any, upper: bool, needs: Any) -> Any:
 @op("aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor", out=True)
 def cholesky_inverse(self: np.ndarray, upper: bool) -> Any:
     eye = np.broadcast_to(np.eye(self.shape[-1], dtype=self.dtype), self.shape)
+    is_zero = np.diagonal(self, axis1=-2, axis2=-1) == 0
+    if is_zero.any():
+        first = np.where(is_zero.any(-1), is_zero.argmax(-1) + 1, 0)
+        raise kernels.value_error("cholesky_inverse", first, self.ndim == 2)
     return _cholesky_solve_helper.op.kernel(eye, self, upper)
 
 
@@ -188,7 +204,12 @@ cholesky_inverse.children(lambda self, upper: [check_child(self, "cholesky_inver
 @op("aten::_linalg_eigvals(Tensor self) -> Tensor", expose="no", nondifferentiable=True)
 def _linalg_eigvals(self: np.ndarray) -> Any:
     kernels.check_matrix(self, "linalg.eigvals")
-    return np.linalg.eigvals(self).astype(_dtype.BY_NUM[self.dtype.num].to_complex()._np)
+    kind = _dtype.BY_NUM[self.dtype.num].to_complex()._np
+    is_finite = np.isfinite(self).all((-2, -1), keepdims=True)
+    if is_finite.all():
+        return np.linalg.eigvals(self).astype(kind)
+    values = np.linalg.eigvals(np.where(is_finite, self, 0))
+    return np.where(is_finite[..., 0], values, complex(np.nan, np.nan)).astype(kind)
 
 
 _linalg_eigvals.children(
@@ -516,7 +537,7 @@ def linalg_lstsq(self: np.ndarray, b: np.ndarray, rcond: Any, driver: Any) -> An
         raise RuntimeError("torch.linalg.lstsq: input.size(-2) should match other.size(-2)")
     real = np.finfo(self.dtype).dtype
     bound = max(m, n) * float(np.finfo(real).eps) if rcond is None else float(rcond)
-    u, s, vh = np.linalg.svd(self, full_matrices=False)
+    u, s, vh = kernels.svd(self)
     large = s > bound * (s[..., :1] if s.shape[-1] else 0)
     reciprocals = np.where(large, 1 / np.where(large, s, 1), 0).astype(real)
     inverse = np.conj(np.swapaxes(vh, -1, -2)) * reciprocals[..., None, :]
@@ -574,15 +595,13 @@ def _(grads: Any, self: Any, b: Any, solution: Any, needs: Any) -> Any:
 
 @op("aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)", out=True, returns=return_types.geqrf)
 def geqrf(self: np.ndarray) -> Any:
-    from scipy.linalg import lapack
-
     if self.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
     rows, width = self.shape[-2:]
     flat = _dims.rows(self, 2)
     if not self.size:
         return self.copy(), np.zeros((*self.shape[:-2], min(rows, width)), self.dtype)
-    factor = lapack.get_lapack_funcs("geqrf", (flat,))
+    factor = kernels.lapack("geqrf", flat.dtype)
     parts = [factor(matrix)[:2] for matrix in flat]
     reflectors = np.array([p[0].T for p in parts], self.dtype).reshape(*self.shape[:-2], width, rows)
     tau = np.array([p[1] for p in parts], self.dtype).reshape(*self.shape[:-2], min(rows, width))
@@ -591,8 +610,6 @@ def geqrf(self: np.ndarray) -> Any:
 
 @op("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor", expose="no")
 def linalg_householder_product(input: np.ndarray, tau: np.ndarray) -> Any:
-    from scipy.linalg import lapack
-
     rows, width = input.shape[-2:]
     if rows < width:
         raise RuntimeError(
@@ -608,7 +625,7 @@ def linalg_householder_product(input: np.ndarray, tau: np.ndarray) -> Any:
         return columns(np.ascontiguousarray(eye))
     q = np.empty((len(flat), width, rows), input.dtype)
     complex_kind = input.dtype.kind in "cW"
-    build_q = lapack.get_lapack_funcs("ungqr" if complex_kind else "orgqr", (flat,))
+    build_q = kernels.lapack("ungqr" if complex_kind else "orgqr", flat.dtype)
     for i, matrix in enumerate(flat):
         q[i] = build_q(matrix, scales[i])[0].T
     return np.swapaxes(q.reshape(*input.shape[:-2], width, rows), -1, -2)
@@ -650,11 +667,9 @@ def _(g: Any, input: Any, tau: Any) -> Any:
     nondifferentiable=True,
 )
 def linalg_ldl_factor_ex(self: np.ndarray, hermitian: bool, check_errors: bool) -> Any:
-    from scipy.linalg import lapack
-
     kernels.check_matrix(self, "torch.linalg.ldl_factor_ex")
     flat = _dims.rows(self, 2)
-    factor = lapack.get_lapack_funcs("hetrf" if hermitian and self.dtype.kind in "cW" else "sytrf", (flat,))
+    factor = kernels.lapack("hetrf" if hermitian and self.dtype.kind in "cW" else "sytrf", flat.dtype)
     factors, info = np.empty(flat.shape, self.dtype), np.zeros(len(flat), np.int32)
     pivots = np.empty(flat.shape[:2], np.int32)
     rows = np.arange(self.shape[-1])
@@ -684,8 +699,6 @@ def linalg_ldl_factor(self: Any, hermitian: bool) -> Any:
     nondifferentiable=True,
 )
 def linalg_ldl_solve(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray, hermitian: bool) -> Any:
-    from scipy.linalg import lapack
-
     if pivots.shape != LD.shape[:-1]:
         raise RuntimeError(
             "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
@@ -700,7 +713,7 @@ def linalg_ldl_solve(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray, hermitia
         return np.zeros(np.broadcast_shapes(LD.shape[:-2], B.shape[:-2]) + B.shape[-2:], B.dtype)
     flat, swaps = _dims.rows(LD, 2), _dims.rows(pivots)
     rights = _dims.rows(np.broadcast_to(B, (*LD.shape[:-2], *B.shape[-2:])), 2)
-    solver = lapack.get_lapack_funcs("hetrs" if hermitian and LD.dtype.kind in "cW" else "sytrs", (flat,))
+    solver = kernels.lapack("hetrs" if hermitian and LD.dtype.kind in "cW" else "sytrs", flat.dtype)
     solutions = [
         solver(matrix, swap, right, lower=1)[0].T for matrix, swap, right in zip(flat, swaps, rights)
     ]

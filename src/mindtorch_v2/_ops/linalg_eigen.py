@@ -13,7 +13,19 @@ from .._dtype import BY_NUM
 from ._children import UNKNOWN, Child, child
 from ._namespace import functions as F
 from .linalg import linalg_solve
-from .linalg_kernels import all_children, check_child, check_matrix, columns, described, mh
+from .linalg_kernels import (
+    LinAlgError,
+    all_children,
+    check_child,
+    check_matrix,
+    columns,
+    copied_by_columns,
+    described,
+    error_codes,
+    mh,
+    svd,
+    workspace,
+)
 
 
 @op(
@@ -26,13 +38,26 @@ def _linalg_eigh(A: np.ndarray, UPLO: str, compute_v: bool) -> Any:
     check_matrix(A, "linalg.eigh")
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    if not compute_v:
-        return np.linalg.eigvalsh(A, UPLO.upper()), np.empty(0, A.dtype)
-    values, vectors = np.linalg.eigh(A, UPLO.upper())
+    try:
+        if not compute_v:
+            return np.linalg.eigvalsh(A, UPLO.upper()), np.empty(0, A.dtype)
+        values, vectors = np.linalg.eigh(A, UPLO.upper())
+    except np.linalg.LinAlgError:
+        raise LinAlgError(
+            "linalg.eigh: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues."
+        ) from None
     return values, columns(vectors)
 
 
-_linalg_eigh.children(lambda A, UPLO, compute_v: [check_child(A, "linalg.eigh")])
+_linalg_eigh.children(
+    lambda A, UPLO, compute_v: [
+        child("aten::copy_", A, A),
+        error_codes(A),
+        workspace(),
+        workspace(),
+        check_child(A, "linalg.eigh"),
+    ]
+)
 
 
 @_linalg_eigh.backward("A")
@@ -89,6 +114,8 @@ def linalg_eigvalsh(self: Any, UPLO: str) -> Any:
 def linalg_eig(self: np.ndarray) -> Any:
     check_matrix(self, "linalg.eig")
     kind = BY_NUM[self.dtype.num].to_complex()._np
+    if not np.isfinite(self).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     values, vectors = np.linalg.eig(self)
     return values.astype(kind), columns(vectors.astype(kind))
 
@@ -137,6 +164,18 @@ def _(grads: Any, eigenvalues: Any, eigenvectors: Any, self_dtype: Any) -> Any:
     return (gradient if self_dtype.is_complex else F.real(gradient),)
 
 
+def _empty_svd(A: np.ndarray, full_matrices: bool) -> tuple[np.ndarray, ...]:
+    """The decomposition of no elements: identities, whose vectors belong to no singular value."""
+    m, n = A.shape[-2:]
+    k, batch = min(m, n), A.shape[:-2]
+    u = np.zeros((*batch, m, m if full_matrices else k), A.dtype)
+    vh = np.zeros((*batch, n if full_matrices else k, n), A.dtype)
+    for vectors in (u, vh):
+        if vectors.size:
+            vectors[...] = np.eye(vectors.shape[-1], dtype=A.dtype)
+    return columns(u), np.empty((*batch, k), A.real.dtype), columns(vh)
+
+
 @op(
     "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
     expose="no",
@@ -145,14 +184,22 @@ def _(grads: Any, eigenvalues: Any, eigenvectors: Any, self_dtype: Any) -> Any:
 )
 def _linalg_svd(A: np.ndarray, full_matrices: bool, compute_uv: bool, driver: Any) -> Any:
     check_matrix(A, "linalg.svd", square=False)
+    if not A.size and compute_uv:
+        return _empty_svd(A, full_matrices)
     if not compute_uv:
         none = np.empty(0, A.dtype)
-        return none, np.linalg.svd(A, compute_uv=False), none
-    u, s, vh = np.linalg.svd(A, full_matrices)
+        return none, svd(A, compute_uv=False), none
+    u, s, vh = svd(A, full_matrices)
     return columns(u), s, columns(vh)
 
 
-_linalg_svd.children(lambda A, full_matrices, compute_uv, driver: [check_child(A, "linalg.svd")])
+_linalg_svd.children(
+    lambda A, full_matrices, compute_uv, driver: [
+        error_codes(A),
+        *copied_by_columns(A),
+        check_child(A, "linalg.svd"),
+    ]
+)
 
 
 @_linalg_svd.backward("A")

@@ -92,6 +92,51 @@ def value_error(name: str, info: np.ndarray, is_matrix: bool) -> RuntimeError:
     return LinAlgError(where + text)
 
 
+# ---------------------------------------------------------------------------------------------------- solvers
+
+
+def svd(A: np.ndarray, full_matrices: bool = False, compute_uv: bool = True) -> Any:
+    """NumPy's singular values and vectors; NaN raises torch's error, and infinities give NaN, of which LAPACK's loop may not end."""
+    finite = np.isfinite(A)
+    if finite.all():
+        try:
+            return np.linalg.svd(A, full_matrices, compute_uv)
+        except np.linalg.LinAlgError:
+            raise LinAlgError(
+                "linalg.svd: The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated "
+                "singular values."
+            ) from None
+    is_finite = finite.all((-2, -1), keepdims=True)
+    with_nan = np.flatnonzero(np.isnan(A).any((-2, -1)))
+    if with_nan.size:
+        where = "" if A.ndim == 2 else f" (Batch element {int(with_nan[0])}):"
+        raise LinAlgError(
+            f"linalg.svd:{where} The algorithm failed to converge because the input matrix contained non-finite values."
+        )
+    parts = np.linalg.svd(np.where(is_finite, A, 0), full_matrices, compute_uv)
+    if not compute_uv:
+        return np.where(is_finite[..., 0], parts, np.nan).astype(parts.dtype)
+    u, s, vh = parts
+    u, vh = (np.where(is_finite, part, np.nan).astype(part.dtype) for part in (u, vh))
+    return u, np.where(is_finite[..., 0], s, np.nan).astype(s.dtype), vh
+
+
+def triangular_solution(a: np.ndarray, b: np.ndarray, upper: bool) -> np.ndarray:
+    """x with a @ x = b for matrices that are zero on the other side of the diagonal; divides by zero where they are singular."""
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        from scipy.linalg.blas import get_blas_funcs
+
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        a, b = np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
+        solve = get_blas_funcs("trsm", (a, b))
+        solution = np.empty(b.shape, np.result_type(a, b))
+        for place in np.ndindex(batch):
+            solution[place] = solve(1, a[place], b[place], lower=not upper)
+        return solution
+
+
 def check(info: Any, name: str, is_matrix: bool) -> None:
     """Raise if `info` reports a failure."""
     if not info._array_missing:
@@ -127,6 +172,14 @@ def lapack(routine: str, dtype: np.dtype) -> Any:
     from scipy.linalg.lapack import get_lapack_funcs
 
     return get_lapack_funcs(routine, dtype=dtype)
+
+
+@cache
+def blas(routine: str, dtype: np.dtype) -> Any:
+    """A routine of BLAS for a dtype."""
+    from scipy.linalg.blas import get_blas_funcs
+
+    return get_blas_funcs(routine, dtype=dtype)
 
 
 def lu_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -287,7 +340,8 @@ def full(size: tuple, value: Any, dtype: Any) -> Any:
 
 
 @step(
-    "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim, ScalarType? dtype, Tensor out) -> Tensor(a!)"
+    "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim, ScalarType? dtype, Tensor out) -> Tensor(a!)",
+    listed=False,  # the op of this name is that of `reduction`
 )
 def sum_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     return put(out, np.add.reduce(self._array, axis=dim, keepdims=keepdim, dtype=out._array.dtype))
@@ -333,22 +387,52 @@ def factor_child(A: Any, pivot: Any = True, sized: bool = True) -> Child:
         described(A, lambda shape: shape),
         described(A, lambda shape: shape[:-2] if sized else (0,), "int"),
     )
-    return child("aten::linalg_lu_factor_ex.out", A, pivot, False, LU, pivots_of(A), info)
+    inside = [child("aten::copy_", LU, A)]
+    return child("aten::linalg_lu_factor_ex.out", A, pivot, False, LU, pivots_of(A), info, children=inside)
 
 
-def lu_solve_children(LU: Any, pivots: Any) -> list[Child]:
-    """Checks of the pivots that LAPACK is given."""
+_INT32 = 3  # torch's number
+
+
+def turned(name: str, x: Any) -> Child:
+    """`mT` or `mH` of a described matrix."""
+    return child(name, x, children=[child("aten::transpose.int", x, -2, -1)])
+
+
+def copied_by_columns(x: Any) -> list[Child]:
+    """A copy of described matrices whose columns lie one after the other."""
+    if x is UNKNOWN:
+        rows = x
+    else:
+        rows = tensor((*x.shape[:-2], x.shape[-1], x.shape[-2]), x)
+    copy = child("aten::clone", rows, 0)
+    return [turned("aten::mT", x), copy, child("aten::transpose_", rows, -2, -1)]
+
+
+def error_codes(A: Any) -> Child:
+    """The codes of errors of described matrices."""
+    return child("aten::zeros", described(A, lambda shape: shape[:-2]).shape, _INT32, 0)
+
+
+def workspace() -> Child:
+    """What LAPACK computes in; the size is its own."""
+    return child("aten::empty.memory_format", None)
+
+
+def lu_solve_children(LU: Any, pivots: Any, B: Any = None, result: Any = None) -> list[Child]:
+    """The right side is copied to the result unless it is that, and the pivots that LAPACK is given are checked."""
     return [
+        *([] if B is None else [child("aten::copy_", result, B)]),
+        turned("aten::mT", LU),
         *all_children("aten::gt.Scalar", pivots, 0),
         *all_children("aten::le.Scalar", pivots, LU.shape[-2]),
     ]
 
 
-def lu_solve_child(A: Any, B: Any, left: Any) -> Child:
-    """A solution from the factors of described matrices."""
+def lu_solve_child(A: Any, B: Any, left: Any, in_place: bool = False) -> Child:
+    """A solution from the factors of described matrices; in_place: written over the right side."""
     batch = UNKNOWN if A is UNKNOWN else np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
     result = described(B, lambda shape: (*batch, *shape[-2:]))
     pivots = pivots_of(A)
-    return child(
-        "aten::linalg_lu_solve.out", A, pivots, B, left, False, result, children=lu_solve_children(A, pivots)
-    )
+    inside = lu_solve_children(A, pivots) if in_place else lu_solve_children(A, pivots, B, result)
+    return child("aten::linalg_lu_solve.out", A, pivots, B, left, False, result, children=inside)

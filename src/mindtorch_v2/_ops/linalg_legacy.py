@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .. import _dispatch
-from .._dispatch import composite, function
+from .._dispatch import composite, function, into_out
 from . import linalg as ops
 from . import linalg_composite
 from ._namespace import functions as F
@@ -17,19 +16,10 @@ def _linalg(name: str) -> Any:
     return getattr(importlib.import_module("mindtorch_v2.linalg"), name)
 
 
-def _with_out(result: Any, out: Any) -> Any:
-    """`result`, or `out` filled with its values."""
-    if out is None:
-        return result
-    for target, value in zip(out, result) if isinstance(result, tuple) else ((out, result),):
-        _dispatch.give_out(target, value._array)
-    return out
-
-
 @function()
 def slogdet(input: Any, *, out: Any = None) -> Any:
     """The sign and the logarithm of the absolute determinant."""
-    return _with_out(linalg_composite.slogdet(input), out)
+    return into_out(linalg_composite.slogdet(input), out)
 
 
 @function()
@@ -41,13 +31,13 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
         "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
         "(symmetric positive definite) inputs."
     )
-    return _with_out(linalg_composite.cholesky_op(input, upper), out)
+    return into_out(linalg_composite.cholesky_op(input, upper), out)
 
 
 @function()
 def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """X with AX = input, from A's Cholesky factor."""
-    return _with_out(linalg_composite.cholesky_solve(input, L, upper), out)
+    return into_out(linalg_composite.cholesky_solve(input, L, upper), out)
 
 
 @function()
@@ -58,19 +48,19 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
         "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\n"
         "should be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
     )
-    return _with_out(linalg_composite.qr(input, some), out)
+    return into_out(linalg_composite.qr(input, some), out)
 
 
 @function()
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V with A = U diag(S) V^H."""
-    return _with_out(linalg_composite.svd(input, some, compute_uv), out)
+    return into_out(linalg_composite.svd(input, some, compute_uv), out)
 
 
 @function()
 def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """X with AX = input, from A's LU factorisation."""
-    return _with_out(ops.lu_solve(input, LU_data, LU_pivots), out)
+    return into_out(ops.lu_solve(input, LU_data, LU_pivots), out)
 
 
 @function()
@@ -84,7 +74,7 @@ def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None)
         "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
     factors = linalg_composite.lu_with_info(input, pivot, not get_infos)
-    return _with_out(factors if get_infos else factors[:2], out)
+    return into_out(factors if get_infos else factors[:2], out)
 
 
 @function()
@@ -103,7 +93,7 @@ def triangular_solve(
         "release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
         "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
     )
-    return _with_out(linalg_composite.triangular_solve(input, A, upper, transpose, unitriangular), out)
+    return into_out(linalg_composite.triangular_solve(input, A, upper, transpose, unitriangular), out)
 
 
 @function()
@@ -126,7 +116,7 @@ def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Any:
         )
         if 3 not in input.shape:
             raise RuntimeError("no dimension of size 3 in input")
-    return _with_out(_cross(input, other, dim), out)
+    return into_out(_cross(input, other, dim), out)
 
 
 @composite("aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor", expose="no")
@@ -146,25 +136,24 @@ def ormqr(
     input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None
 ) -> Any:
     """A product with the matrix of Householder reflections."""
-    if input.ndim < 2:
+    shape, other_shape, tau_shape = tuple(input.shape), tuple(other.shape), tuple(tau.shape)
+    if len(shape) < 2:
         raise RuntimeError("torch.ormqr: input must have at least 2 dimensions.")
-    if other.ndim < 2:
+    if len(other_shape) < 2:
         raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")
     side = -2 if left else -1
-    if other.shape[side] != input.shape[-2]:
+    m, width = shape[-2:]
+    if other_shape[side] != m:
         raise RuntimeError(f"torch.ormqr: other.shape[{side}] must be equal to input.shape[-2]")
-    count = min(other.shape[side], input.shape[-1])
-    if tau.ndim < 1 or tau.shape[-1] != count:
+    count = min(m, width)
+    if not tau_shape or tau_shape[-1] != count:
         raise RuntimeError(
             f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])"
         )
-    m = input.shape[-2]
-    input = input.narrow(-1, 0, count) if input.shape[-1] > m else input
-    wide = (
-        F.cat([input, F.zeros((*input.shape[:-1], m - input.shape[-1]), dtype=input.dtype)], -1)
-        if input.shape[-1] < m
-        else input
-    )
-    q = _linalg("householder_product")(wide, tau)
+    if width > m:
+        input = input.narrow(-1, 0, count)
+    elif width < m:
+        input = F.cat([input, F.zeros((*shape[:-1], m - width), dtype=input.dtype)], -1)
+    q = _linalg("householder_product")(input, tau)
     q = ops.mh(q) if transpose else q
-    return F.matmul(q, other) if left else F.matmul(other, q)
+    return into_out(F.matmul(q, other) if left else F.matmul(other, q), out)

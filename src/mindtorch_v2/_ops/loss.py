@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, contiguous_format
-from . import _core
+from . import _core, _dims
 from ._children import UNKNOWN, child, dtype_number
 from ._layout import laid_out
 from ._namespace import functions as F
@@ -70,13 +70,13 @@ def _nll_pieces(self: np.ndarray, target: np.ndarray, weight: Any, ignore_index:
     """Chosen log probabilities, their weights (None: all 1) and which targets count (None: all), for classes in dim 1."""
     classes = self.shape[1]
     counted = None
-    inside = not target.size or (target.min() >= 0 and target.max() < classes)
+    inside = _dims.inside(target, 0, classes)
     if not inside or 0 <= ignore_index < classes:
         counted = target != ignore_index
-        if counted.all():
+        if np.count_nonzero(counted) == counted.size:
             counted = None
     safe = target if counted is None else np.where(counted, target, 0)
-    if not inside and (safe.min() < 0 or safe.max() >= classes):
+    if not inside and not _dims.inside(safe, 0, classes):
         bad = int(safe[(safe < 0) | (safe >= classes)].flat[0])
         raise IndexError(f"Target {bad} is out of bounds.")
     if self.ndim == 2:
@@ -344,9 +344,12 @@ def _declare_distance(
         a, b = self._array, target._array
         if a.dtype is not b.dtype:
             a, b = _dispatch.promote_pair(a, b)
-        if a.dtype.num in INTEGRAL_NUMS:
-            raise _dispatch.not_implemented(name.removesuffix("_loss") + "_cpu", a)
-        return reduce(laid_out(np.asarray(forward(np.subtract(a, b), *p)), a, b), reduction)
+        if a.dtype.num in INTEGRAL_NUMS or a.dtype.kind in "cW":
+            raise _op_errors.not_implemented(name.removesuffix("_loss") + "_cpu", a)
+        losses = np.asarray(forward(np.subtract(a, b), *p))
+        if name == "huber_loss":  # unlike the others, in the dtype of its first argument
+            losses = losses.astype(self._array.dtype, copy=False)
+        return reduce(laid_out(losses, a, b), reduction)
 
     @op(
         f"{backward_name}(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_required}) -> Tensor",
@@ -692,7 +695,7 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float, re
             f"{list(input2.shape)}, target: {list(target.shape)} "
         )
     difference = F.sub(input1, input2)
-    losses = add_scalar(F.mul(F.neg(target), difference), margin)
+    losses = add_scalar(F.mul(F.neg(target), difference), float(margin))
     return reduced(F.clamp_min_(losses, 0), reduction)
 
 

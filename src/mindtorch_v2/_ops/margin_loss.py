@@ -9,7 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, contiguous_format
-from . import _dims
+from . import _core, _dims
 from ._children import Child, child, tensor
 from ._double_backward import through
 from ._layout import laid_out
@@ -114,10 +114,10 @@ def _margins(self: np.ndarray, target: np.ndarray, p: Any, margin: Any, weight: 
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
             f"Expected target size {[rows.shape[0]]}, but got {list(target.shape)}. Input has shape {list(self.shape)}."
         )
-    if places.size and not (places.min() >= 0 and places.max() < rows.shape[1]):
+    if not _dims.inside(places, 0, rows.shape[1]):
         raise RuntimeError("target out of range")
     index = np.arange(rows.shape[0])
-    gap = np.maximum(rows.dtype.type(margin) - rows[index, places][:, None] + rows, 0)
+    gap = np.fmax(rows.dtype.type(margin) - rows[index, places][:, None] + rows, 0)  # NaN violates no margin
     gap[index, places] = 0
     return rows, places, gap
 
@@ -190,21 +190,38 @@ def _(
 # --------------------------------------------------------------------------------------------------- several labels
 
 
-def _labels(self: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, labels with those after the first negative one masked, and which classes are labels."""
+def _as_rows(self: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rows, places = (self, target) if self.ndim == 2 else (self.reshape(1, -1), target.reshape(1, -1))
+    if not _dims.inside(places, -1, rows.shape[1]):
+        raise RuntimeError("argument #2 'target' is out of range")
+    return rows, places
+
+
+def _gaps(rows: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Which classes are labels of their rows; for each label, up to the first negative one of a row, its row and class, and by how much
+    each other class violates the margin to it."""
     valid = np.minimum.accumulate(places, 1) >= 0
+    at, labels = valid.nonzero()[0], places[valid]
+    flat = at * rows.shape[1] + labels
     is_target = np.zeros(rows.shape, bool)
-    at, columns = np.nonzero(valid)
-    is_target[at, places[at, columns]] = True
-    return rows, np.where(valid, places, -1), is_target
+    is_target.reshape(-1)[flat] = True
+    gaps = rows.take(at, 0)
+    gaps -= rows.take(flat)[:, None]
+    gaps += 1
+    np.fmax(gaps, 0, out=gaps)  # NaN violates no margin
+    gaps[is_target.take(at, 0)] = 0
+    return is_target, at, labels, gaps
 
 
-def _gaps(rows: np.ndarray, labels: np.ndarray, is_target: np.ndarray) -> np.ndarray:
-    """(row, label, class): by how much the class violates the margin to the label."""
-    chosen = rows[np.arange(len(rows))[:, None], np.maximum(labels, 0)]
-    gap = np.maximum(1 - (chosen[:, :, None] - rows[:, None, :]), 0)
-    return gap * ((labels >= 0)[:, :, None] & ~is_target[:, None, :])
+def _margin_sums(rows: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each row the sum of violated margins, and which classes are labels."""
+    fused = _core.multilabel_margins(rows, places)
+    if fused is not None:
+        return fused
+    is_target, at, _, gaps = _gaps(rows, places)
+    sums = np.zeros(rows.shape[0], rows.dtype)
+    np.add.at(sums, at, gaps.sum(1))
+    return sums, is_target
 
 
 @op(
@@ -214,8 +231,9 @@ def _gaps(rows: np.ndarray, labels: np.ndarray, is_target: np.ndarray) -> np.nda
     outputs=1,
 )
 def multilabel_margin_loss_forward(self: np.ndarray, target: np.ndarray, reduction: int) -> Any:
-    rows, labels, is_target = _labels(self, target)
-    losses = _gaps(rows, labels, is_target).sum((1, 2)) / rows.dtype.type(max(rows.shape[1], 1))
+    rows, places = _as_rows(self, target)
+    sums, is_target = _margin_sums(rows, places)
+    losses = sums / rows.dtype.type(max(rows.shape[1], 1))
     loss = _reduce(losses, reduction, losses.shape if self.ndim == 2 else ())
     return loss, is_target.astype(rows.dtype).reshape(target.shape)
 
@@ -228,12 +246,12 @@ def multilabel_margin_loss_forward(self: np.ndarray, target: np.ndarray, reducti
 def multilabel_margin_loss_backward(
     grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, reduction: int, is_target: np.ndarray
 ) -> Any:
-    rows, labels, target_mask = _labels(self, target)
-    hit = (_gaps(rows, labels, target_mask) > 0).astype(rows.dtype)
-    gradient = hit.sum(1)
-    for at in range(rows.shape[0]):
-        valid = labels[at] >= 0
-        np.subtract.at(gradient[at], labels[at][valid], hit[at].sum(1)[valid])
+    rows, places = _as_rows(self, target)
+    _, at, labels, gaps = _gaps(rows, places)
+    hit = (gaps > 0).astype(rows.dtype)
+    gradient = np.zeros(rows.shape, rows.dtype)
+    np.add.at(gradient, at, hit)
+    np.subtract.at(gradient, (at, labels), hit.sum(1))
     gradient /= rows.dtype.type(rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
     gradient *= grad_output.reshape(-1, 1)
     return gradient.reshape(self.shape)

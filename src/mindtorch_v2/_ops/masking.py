@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._dispatch import broadcast_text, call_out, composite, function, op, promote_pair
+from .._dispatch import call_out, composite, function, op, promote_pair
 from .._dtype import BY_NUM
+from .._op_errors import broadcast_text
 from .._tensor import Tensor
 from . import _core
 from ._children import UNKNOWN, Child, child, tensor

@@ -9,7 +9,7 @@ import numpy as np
 from mindtorch_prof.flops import bmm_flops, mm_flops
 from mindtorch_prof.inputs import ELEMENT_TYPES
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, LOW_FLOATS
 from . import _core
@@ -75,7 +75,7 @@ def _same_dtype(name: str, first: np.ndarray, second: np.ndarray) -> None:
 
 def _no_bools(kernel: str, array: np.ndarray) -> None:
     if array.dtype.kind in "bW":
-        raise _dispatch.not_implemented(kernel, array)
+        raise _op_errors.not_implemented(kernel, array)
 
 
 def _mm_flops(self: Any, mat2: Any) -> int:
@@ -166,6 +166,8 @@ def addmm(self: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha
         )
     _no_bools("addmm_impl_cpu_", self)
     _check_expands(self, (mat1.shape[0], mat2.shape[1]))
+    if not mat1.shape[1]:  # nothing to multiply: whatever alpha is, NaN included
+        alpha = 1
     if mat1.dtype in LOW_FLOATS:  # the whole sum in float32, with one rounding at the end
         products = np.matmul(mat1.astype(np.float32), mat2.astype(np.float32))
         return _scaled_sum(self.astype(np.float32), beta, products, alpha).astype(mat1.dtype)
@@ -410,7 +412,7 @@ def _folded(tensor: Any, other: Any) -> bool:
     """Whether matmul folds the batches of `tensor` into rows, as torch decides: fewer copies than batched products."""
     if tensor.ndim < 3 or other.ndim > 2:
         return False
-    if other.ndim == 1 or other._rg:  # a broadcast matrix would need a large gradient in the backward pass
+    if other._rg:  # a broadcast matrix would need a large gradient in the backward pass
         return True
     if tensor.numel() == 0:
         return True
@@ -433,11 +435,9 @@ def matmul(self: Any, other: Any) -> Any:
         return mm(F.unsqueeze(self, 0), other).squeeze_(0)
     if b <= 2 and a >= 3 and _folded(self, other):
         return _matmul_folded(self, other)
-    if a <= 2 and b >= 3:
-        turned = F.transpose(other, -1, -2) if b >= 2 else other
-        if _folded(turned, self.t() if a == 2 else self):
-            products = _matmul_folded(turned, self.t() if a == 2 else self)
-            return F.transpose(products, -1, -2) if a == 2 else products
+    if a <= 2 and b >= 3 and _folded(F.mT(other), self) and (a == 1 or self._rg):
+        products = _matmul_folded(F.mT(other), self.t() if a == 2 else self)
+        return F.mT(products).contiguous() if a == 2 else products
     return _matmul_batched(self, other)
 
 
@@ -465,16 +465,12 @@ def _matmul_folded(batched: Any, plain: Any) -> Any:
 
 
 def _matmul_batched(self: Any, other: Any) -> Any:
-    a, b = self, other
-    if self.ndim == 1:
-        a = F.unsqueeze(self, 0)
-    if other.ndim == 1:
-        b = F.unsqueeze(other, 1)
-    sa, sb = tuple(a.shape), tuple(b.shape)
+    sa, sb = tuple(self.shape), tuple(other.shape)
+    sa, sb = sa if len(sa) > 1 else (1, *sa), sb if len(sb) > 1 else (*sb, 1)
     try:
         batch = np.broadcast_shapes(sa[:-2], sb[:-2])
     except ValueError:
-        raise RuntimeError(_dispatch.broadcast_text([sa[:-2], sb[:-2]])) from None
+        raise RuntimeError(_op_errors.broadcast_text([sa[:-2], sb[:-2]])) from None
     n, k, m = sa[-2], sa[-1], sb[-1]
     count = 1
     for size in batch:
@@ -483,11 +479,13 @@ def _matmul_batched(self: Any, other: Any) -> Any:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{count}, {k}] but got: [{count}, {sb[-2]}]."
         )
-    left = F.reshape(F.expand(a, (*batch, n, k)), (count, n, k))
-    right = F.reshape(F.expand(b, (*batch, k, m)), (count, k, m))
+    left = F.reshape(F.expand(self, (*batch, n, k)), (count, n, k))
+    if other.ndim == 1:
+        right = F.unsqueeze(F.reshape(F.expand(other, (*batch, k)), (count, k)), 2)
+        return F._unsafe_view(F.squeeze(bmm(left, right), -1), (*batch, n))
+    right = F.reshape(F.expand(other, (*batch, k, m)), (count, k, m))
     products = bmm(left, right)
-    shape = (*batch, *((n,) if self.ndim > 1 else ()), *((m,) if other.ndim > 1 else ()))
-    return F._unsafe_view(products, shape)
+    return F._unsafe_view(products, (*batch, *((n,) if self.ndim > 1 else ()), m))
 
 
 _matmul_function = matmul
@@ -497,9 +495,7 @@ _matmul_function = matmul
 def matmul_front(input: Any, other: Any, *, out: Any = None) -> Any:
     """The matrix product, by the shapes of both: vectors, matrices or batches of them."""
     if not isinstance(other, _dispatch.Tensor):
-        raise TypeError(
-            f"matmul(): argument 'other' (position 2) must be Tensor, not {_dispatch.type_name(other)}"
-        )
+        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if out is not None:
         return _dispatch.call_out(_dispatch.OPS["matmul"], out, (input, other))
     return _matmul_function(input, other)
@@ -520,7 +516,7 @@ def _imatmul(self: Any, other: Any) -> Any:
     return self.copy_(_matmul_function(self, other))
 
 
-@composite("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", expose="no")
+@composite("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", expose="no", out=True)
 def linear(input: Any, weight: Any, bias: Any) -> Any:
     dims = input.ndim
     if bias is not None and weight.ndim == 2:

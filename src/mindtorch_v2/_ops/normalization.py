@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import composite, function, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from .._graph import Node, Switches, attach, edge, grad_state
 from . import _core
-from ._children import Child, child, is_contiguous
 from ._namespace import functions as F
 from .attention import ones
 from .pointwise import add_scalar, div_scalar, mul_scalar, sub_scalar
@@ -82,20 +81,13 @@ def _check_normalized(input: np.ndarray, shape: tuple, weight: Any, bias: Any) -
 def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, bias: Any, eps: float) -> Any:
     _check_normalized(input, normalized_shape, weight, bias)
     if input.dtype.num not in FLOAT_NUMS:
-        raise _dispatch.not_implemented("LayerNormKernelImpl", input)
+        raise _op_errors.not_implemented("LayerNormKernelImpl", input)
     fused = _core.layer_norm(input, len(normalized_shape), weight, bias, eps)
     if fused is not None:
         return fused
     x, w, b = _wide(input, weight, bias)
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
-    axis: Any = axes if len(axes) > 1 else -1
-    center = _mean(x, axis)
-    normalized = np.subtract(x, center, order="C")
-    rstd = _mean(np.multiply(normalized, normalized), axis)
-    np.add(rstd, x.dtype.type(eps), rstd)
-    np.sqrt(rstd, rstd)
-    np.reciprocal(rstd, rstd)
-    np.multiply(normalized, rstd, normalized)
+    normalized, center, rstd = _normalized(x, axes if len(axes) > 1 else -1, eps)
     if w is not None:
         np.multiply(normalized, w, normalized)
     if b is not None:
@@ -104,14 +96,16 @@ def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, b
     return (normalized, *_statistics(input, weight, bias, center, rstd))
 
 
-def _copied(x: Any) -> list[Child]:
-    """torch's kernels copy what is not contiguous."""
-    return (
-        [] if is_contiguous(x) else [child("aten::contiguous", x, 0, children=[child("aten::clone", x, 0)])]
-    )
-
-
-native_layer_norm.children(lambda input, *_: _copied(input))
+def _normalized(x: np.ndarray, axis: Any, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values with mean 0 and variance 1 along axes, the means and the reciprocals of the deviations: what the fused layer norm gives."""
+    center = _mean(x, axis)
+    normalized = np.subtract(x, center, order="C")
+    rstd = _mean(np.multiply(normalized, normalized), axis)
+    np.add(rstd, x.dtype.type(eps), rstd)
+    np.sqrt(rstd, rstd)
+    np.reciprocal(rstd, rstd)
+    np.multiply(normalized, rstd, normalized)
+    return normalized, center, rstd
 
 
 @native_layer_norm.backward("input", "weight", "bias")
@@ -170,9 +164,6 @@ def native_layer_norm_backward(
         np.multiply(first, rstd, first)
         first = first.astype(input.dtype, copy=False)
     return first, second, third
-
-
-native_layer_norm_backward.children(lambda grad_out, input, *_: [*_copied(grad_out), *_copied(input)])
 
 
 @native_layer_norm_backward.backward("grad_out", "input", "weight")
@@ -492,13 +483,6 @@ def native_batch_norm_backward(
     return tuple(_dispatch.wrap(a.astype(kind, copy=False)) for a in (first, second, third))
 
 
-@native_batch_norm_backward.children
-def _(grad_out: Any, input: Any, *_: Any) -> Any:
-    """Gradients that are not contiguous are summed by an op."""
-    dims = (0, *range(2, len(input.shape)))
-    return () if is_contiguous(grad_out) else [child("aten::sum.dim_IntList", grad_out, dims)]
-
-
 @native_batch_norm_backward.backward("grad_out", "input", "weight")
 def _(
     grads: Any,
@@ -700,10 +684,7 @@ def native_group_norm(
 ) -> Any:
     x, w, b = _wide(input, weight, bias)
     flat = x.reshape(N, group, C // group * HxW)
-    center = _mean(flat, -1)
-    normalized = np.subtract(flat, center)
-    rstd = np.reciprocal(np.sqrt(_mean(np.multiply(normalized, normalized), -1) + flat.dtype.type(eps)))
-    np.multiply(normalized, rstd, normalized)
+    normalized, center, rstd = _core.layer_norm(flat, 1, None, None, eps) or _normalized(flat, -1, eps)
     normalized = normalized.reshape(x.shape)
     if w is not None:
         np.multiply(normalized, _per_channel(w, x.ndim), normalized)

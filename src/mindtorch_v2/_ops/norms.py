@@ -11,7 +11,7 @@ from .. import _dispatch, _dtype
 from .._dispatch import composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims
-from ._children import child, tensor
+from ._children import child, reduced_output, tensor
 from ._namespace import functions as F
 from .pointwise import add_scalar, mul_into
 from .reduction import reduced, restore
@@ -51,7 +51,10 @@ def linalg_vector_norm(self: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtyp
     if not self.size and (float(ord) < 0 or float(ord) == math.inf):
         _check_identity(self, float(ord), dim)
     low = self.dtype in LOW_FLOATS
-    norms = _norm(self.astype(np.float32) if low else self, float(ord), _dims.many(dim, self.ndim), keepdim)
+    dims, order = _dims.many(dim, self.ndim), float(ord)
+    if order and all(self.shape[d] == 1 for d in dims):
+        order = 1.0  # of one number: without squares or powers, which could overflow
+    norms = _norm(self.astype(np.float32) if low else self, order, dims, keepdim)
     kind = self.dtype if self.dtype.kind not in "cW" else BY_NUM[self.dtype.num].to_real()._np
     return np.asarray(norms).astype(kind, copy=False)
 
@@ -101,7 +104,7 @@ linalg_vector_norm.derivative(self=_norm_grad)
 def _(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     """The norm of one number is its absolute value."""
     if self.shape != (1,) or keepdim or ord != 2:
-        return ()
+        return reduced_output(self, dim, keepdim)[1]
     number = tensor((), self)
     return child("aten::squeeze.dims", self, (0,)), child("aten::abs.out", number, number)
 
@@ -159,16 +162,14 @@ def norm(
     """The p-norm of all elements or along dimensions, or a matrix norm."""
     if p == "nuc":
         result = F.linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    elif p is None or p == "fro":
+        return _dispatch.copied_into_out(result, out)
+    if p is None or p == "fro":
         result = linalg_vector_norm(input, 2, dim, keepdim, dtype=dtype)
     elif isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     else:
         result = linalg_vector_norm(input, p, dim, keepdim, dtype=dtype)
-    if out is not None:
-        _dispatch.give_out(out, result._array)
-        return out
-    return result
+    return _dispatch.into_out(result, out)
 
 
 @function("norm", expose="method")
@@ -184,7 +185,7 @@ def norm_method(
 @function(expose="function")
 def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The square root of the sum of squares."""
-    return _frobenius(input, dim, keepdim)
+    return _dispatch.into_out(_frobenius(input, dim, keepdim), out)
 
 
 @composite("aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", expose="no")
@@ -205,7 +206,8 @@ def _nuclear_along(self: Any, dim: Any, keepdim: bool) -> Any:
 @function(expose="function")
 def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sum of singular values."""
-    return _nuclear(input, keepdim) if tuple(dim) == (-2, -1) else _nuclear_along(input, dim, keepdim)
+    norms = _nuclear(input, keepdim) if tuple(dim) == (-2, -1) else _nuclear_along(input, dim, keepdim)
+    return _dispatch.into_out(norms, out)
 
 
 @op("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", on="tensors")
@@ -222,7 +224,12 @@ def _(g: Any, self: Any, other: Any, out: Any, p: Any, needs: Any) -> Any:
     return (gradient if needs[0] else None), (F.neg(gradient) if needs[1] else None)
 
 
-@op("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", on="tensors", inplace=False)
+@op(
+    "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor",
+    on="tensors",
+    inplace=False,
+    out=True,
+)
 def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")

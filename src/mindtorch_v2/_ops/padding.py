@@ -5,6 +5,8 @@ Pads come in pairs (before, after) from the last dimension on; a negative one cr
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import numpy as np
@@ -129,13 +131,20 @@ def _check(name: str, reflects: bool, shape: tuple, padding: tuple, dims: int) -
         raise RuntimeError(f"input ({have}) is too small. Calculated output {want}")
 
 
+_SMALL = 1024  # elements: up to so many, gathering takes less time than the copies of slices
+
+
+@functools.lru_cache(256)
 def _sources(n: int, before: int, after: int, reflects: bool) -> np.ndarray:
     """For each index of the output along one dimension, the index of the input that it copies."""
     places = np.arange(-before, n + after)
-    if not reflects:
-        return np.minimum(np.maximum(places, 0), n - 1)
-    places = np.abs(places)
-    return np.where(places >= n, 2 * (n - 1) - places, places)
+    if reflects:
+        places = np.abs(places)
+        places = np.where(places >= n, 2 * (n - 1) - places, places)
+    else:
+        places = np.minimum(np.maximum(places, 0), n - 1)
+    places.flags.writeable = False
+    return places
 
 
 def _along(ndim: int, d: int, *bounds: Any) -> tuple:
@@ -145,11 +154,13 @@ def _along(ndim: int, d: int, *bounds: Any) -> tuple:
 def pad_edges(x: np.ndarray, padding: tuple, reflects: bool) -> np.ndarray:
     """The input with its last dimensions continued by their mirror image, or by their last values."""
     ndim, dims = x.ndim, len(padding) // 2
-    if min(padding) < 0:
+    if x.size <= _SMALL or min(padding) < 0:
         gathered = x
         for k in range(dims):
             d = ndim - 1 - k
             gathered = gathered.take(_sources(x.shape[d], padding[2 * k], padding[2 * k + 1], reflects), d)
+        if not is_channels_last(x):
+            return gathered
         padded = _new(gathered.shape, x)
         np.copyto(padded, gathered)
         return padded
@@ -304,7 +315,7 @@ def _pads(pad: Any) -> tuple:
                 "pad(): argument 'pad' (position 2) must be tuple of ints, "
                 f"but found element of type {kind} at pos 0"
             )
-    return tuple([p.__index__() for p in pad])
+    return tuple([operator.index(p) for p in pad])
 
 
 @composite(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from mindtorch_prof.flops import elementwise_flops
 from mindtorch_prof.inputs import TensorInput
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._deprecated_signatures import call as call_with_factors
 from .._dispatch import function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default, preserve_format
@@ -222,14 +222,14 @@ def _divisor_grad(g: Any, self: Any, other: Any) -> Any:
 def _check_divisor(kernel: str, self: Any, other: Any) -> None:
     if self.dtype.num in INTEGRAL_NUMS:
         if self.dtype.kind == "b":
-            raise _dispatch.not_implemented(kernel, self)
+            raise _op_errors.not_implemented(kernel, self)
         if np.any(np.equal(other, 0)):
             raise RuntimeError("ZeroDivisionError")
 
 
 def _floored(self: Any, other: Any) -> Any:
     if self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("div_floor_cpu", self)
+        raise _op_errors.not_implemented("div_floor_cpu", self)
     if self.dtype.num in INTEGRAL_NUMS:
         _check_divisor("div_floor_cpu", self, other)
         return np.floor_divide(self, other)
@@ -242,7 +242,7 @@ def _floored(self: Any, other: Any) -> Any:
 
 def _truncated(self: Any, other: Any) -> Any:
     if self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("div_trunc_cpu", self)
+        raise _op_errors.not_implemented("div_trunc_cpu", self)
     if self.dtype.num in INTEGRAL_NUMS:
         _check_divisor("div_trunc_cpu", self, other)
         quotient = np.floor_divide(self, other)
@@ -330,7 +330,7 @@ def _declare_remainder(aten_name: str, inplace: str, ufunc: Any, rounding_mode: 
     def by_number(self: Any, other: Any) -> Any:
         self, other = _dispatch.promote_number(self, other)
         if self.dtype.kind in "cW":
-            raise _dispatch.not_implemented(f"{name}_cpu", self)
+            raise _op_errors.not_implemented(f"{name}_cpu", self)
         _check_divisor(f"{name}_cpu", self, other)
         return ufunc(self, other)
 
@@ -398,10 +398,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     if rounding_mode is None:
         return div_tensor(input, other) if out is None else div_tensor(input, other, out=out)
     quotient = div_mode(input, other, rounding_mode=rounding_mode)
-    if out is not None:
-        _dispatch.give_out(out, quotient._array)
-        return out
-    return quotient
+    return _dispatch.into_out(quotient, out)
 
 
 @function(expose="method")
@@ -421,7 +418,7 @@ for _name in ("divide", "true_divide"):
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """`other - alpha * input`."""
     if not isinstance(input, _dispatch.Tensor):
-        raise _dispatch.no_overload("rsub", input, other)
+        raise _op_errors.no_overload("rsub", input, other)
     if isinstance(other, _dispatch.Tensor):
         return rsub_tensor(input, other, alpha=alpha)
     return rsub_scalar(input, other, alpha)
@@ -480,7 +477,7 @@ def one_over(tensor: Any) -> Any:
 
 def floats_only(kernel: str, array: np.ndarray) -> None:
     if array.dtype.num in INTEGRAL_NUMS:
-        raise _dispatch.not_implemented(kernel, array)
+        raise _op_errors.not_implemented(kernel, array)
 
 
 @op(
@@ -494,9 +491,15 @@ def atan2(self: Any, other: Any, out: Any = None) -> Any:
     return np.arctan2(self, other, out)
 
 
+def _inverse_square(self: Any, other: Any) -> Any:
+    """1 / (self² + other²), and 0 at the origin, where an angle has no derivative."""
+    square = self * self + other * other
+    return F.masked_fill(F.reciprocal(square), square == 0, 0)
+
+
 atan2.derivative(
-    self=lambda g, self, other: g * (other / (self * self + other * other)),
-    other=lambda g, self, other: g * (-self / (self * self + other * other)),
+    self=lambda g, self, other: g * (other * _inverse_square(self, other)),
+    other=lambda g, self, other: g * (-self * _inverse_square(self, other)),
 )
 function("arctan2")(atan2)
 function("arctan2_", expose="method")(atan2.inplace)
@@ -759,7 +762,7 @@ def gcd(self: Any, other: Any) -> Any:
     nondifferentiable=True,
 )
 def lcm(self: Any, other: Any) -> Any:
-    return np.lcm(self, other)
+    return np.abs(np.lcm(self, other))  # NumPy's is negative for some negative operands
 
 
 @op(
@@ -767,7 +770,6 @@ def lcm(self: Any, other: Any) -> Any:
     pointwise=True,
     inplace="aten::heaviside_",
     out=True,
-    nondifferentiable=True,
 )
 def heaviside(self: Any, values: Any) -> Any:
     if self.dtype.kind in "cW" or values.dtype.kind in "cW":
@@ -775,6 +777,13 @@ def heaviside(self: Any, values: Any) -> Any:
     if self.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return np.where(self == 0, values, (self > 0).astype(self.dtype))
+
+
+def _no_heaviside_gradient(g: Any) -> NoReturn:
+    raise RuntimeError("derivative for aten::heaviside is not implemented")
+
+
+heaviside.derivative(self=_no_heaviside_gradient, values=_no_heaviside_gradient)
 
 
 @op(
@@ -785,7 +794,7 @@ def heaviside(self: Any, values: Any) -> Any:
 )
 def xlogy_tensor(self: Any, other: Any) -> Any:
     if self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("xlogy_cpu", self)
+        raise _op_errors.not_implemented("xlogy_cpu", self)
     product = (self * np.log(other)).astype(self.dtype, copy=False)
     return np.where((self == 0) & ~np.isnan(np.asarray(other)), np.zeros((), product.dtype), product)
 
@@ -803,6 +812,6 @@ def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
     """`input * log(other)`, 0 where `input` is 0."""
     if not isinstance(input, _dispatch.Tensor):
         if not isinstance(other, _dispatch.Tensor):
-            raise _dispatch.no_overload("xlogy", input, other)
+            raise _op_errors.no_overload("xlogy", input, other)
         input = _as_zero_dim(input, other)
     return xlogy_tensor(input, other, out=out)

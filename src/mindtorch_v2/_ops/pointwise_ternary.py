@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _core
@@ -24,7 +24,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) 
         return rounded(wide(self) + wide(tensor1) * wide(tensor2) * value, self.dtype, out)
     if self.dtype.num in INTEGRAL_NUMS:
         if self.dtype.kind == "b":
-            raise _dispatch.not_implemented("addcmul_cpu_out", self)
+            raise _op_errors.not_implemented("addcmul_cpu_out", self)
         value = int(value)
     fused = _core.addcmul(self, tensor1, tensor2, value, out)
     if fused is not None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import composite, op
-from .._dtype import INTEGRAL_NUMS
+from .._dtype import FLOAT_NUMS, INTEGRAL_NUMS
 from .._graph import Switches, grad_state
 from . import _core, _dims, _layout
 from ._double_backward import zeros_of
@@ -280,9 +280,7 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
 
     def gathered(g: Any, indices: Any) -> Any:
         """The gradients of the maxima that were taken."""
-        flat = F.view(F.contiguous(indices), (*indices.shape[:-dims], -1))
-        g = F.view(F.contiguous(g), (*g.shape[:-dims], -1))
-        return F.view(F.gather(g, -1, flat), tuple(indices.shape))
+        return F.view(F.gather(_flat_view(g, dims), -1, _flat_view(indices, dims)), tuple(indices.shape))
 
     backward.derivative(grad_output=gathered, self=lambda self: F.zeros(tuple(self.shape), dtype=self.dtype))
     return with_indices
@@ -397,7 +395,7 @@ def _declare_unpool(dims: int, aten_name: str) -> None:
             )
         size = tuple(output_size)[-dims:]
         lead, count = math.prod(self.shape[:-dims]), math.prod(size)
-        if indices.size and (indices.min() < 0 or indices.max() >= count):
+        if not _dims.inside(indices, 0, count):
             bad = int(indices[(indices < 0) | (indices >= count)].flat[-1])
             raise RuntimeError(
                 f"Found an invalid max index: {bad} (output volumes are of size {'x'.join(map(str, size))})"
@@ -408,9 +406,7 @@ def _declare_unpool(dims: int, aten_name: str) -> None:
         return unpooled.reshape(*self.shape[:-dims], *size)
 
     def gathered(g: Any, indices: Any) -> Any:
-        g, places = (x if x._array.flags.c_contiguous else x.contiguous() for x in (g, indices))
-        flat = F.view(places, (*places.shape[:-dims], -1))
-        return F.view(F.gather(F.view(g, (*g.shape[:-dims], -1)), -1, flat), indices.shape)
+        return F.view(F.gather(_flat_view(g, dims), -1, _flat_view(indices, dims)), indices.shape)
 
     unpool.derivative(self=gathered)
 
@@ -524,6 +520,7 @@ def _declare_avg(dims: int, aten_name: str, backward_name: str) -> Any:
         "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
         expose="no",
         node=f"AvgPool{dims}DBackward0",
+        out=True,
     )
     def pool(
         self: np.ndarray,
@@ -681,7 +678,12 @@ def _declare_adaptive_avg(dims: int, aten_name: str, inner_name: str, backward_n
         node=f"AdaptiveAvgPool{dims}DBackward0",
     )
     def pool(self: np.ndarray, output_size: Any) -> np.ndarray:
-        return adaptive_average(self, _fill(output_size, dims))
+        size = _fill(output_size, dims)
+        if self.dtype.num not in FLOAT_NUMS:
+            if self.size:
+                raise _op_errors.not_implemented(name, self)
+            return np.empty((*self.shape[:-dims], *size), self.dtype)
+        return adaptive_average(self, size)
 
     @op(f"{backward_name}(Tensor grad_output, Tensor self) -> Tensor", expose="no")
     def backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
@@ -813,11 +815,11 @@ def adaptive_max_pool1d(self: Any, output_size: Any) -> Any:
 
 def _fractional_starts(samples: np.ndarray, n: int, out: int, k: int) -> np.ndarray:
     """Window starts of one dimension from one random number per plane, as Graham's pseudo-random sequence: (planes, out)."""
-    starts = np.full((samples.size, out), n - k)
+    starts = np.empty((samples.size, out), np.int64)
     if out > 1:
-        alpha = (n - k) / (out - 1)
-        sequence = ((np.arange(out - 1) + samples[:, None]) * alpha).astype(np.int64)
-        starts[:, :-1] = sequence - (samples * alpha).astype(np.int64)[:, None]
+        sequence = ((np.arange(out - 1) + samples[:, None]) * ((n - k) / (out - 1))).astype(np.int64)
+        np.subtract(sequence, sequence[:, :1], starts[:, :-1])
+    starts[:, -1:] = n - k
     return starts
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _dispatch, _dtype
-from .._dispatch import function, type_name
+from .._dispatch import function
 
 
 def _expose(name: str, text: str) -> None:
@@ -13,7 +13,9 @@ def _expose(name: str, text: str) -> None:
 
     def predicate(input: Any) -> Any:
         if not isinstance(input, _dispatch.Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
+            raise TypeError(
+                f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+            )
         return getattr(input, name)()
 
     predicate.__name__ = predicate.__qualname__ = name
@@ -48,7 +50,7 @@ def _operand(value: Any) -> tuple[_dtype.dtype, int]:
         return value.dtype, 1 if value.ndim == 0 else 0
     if isinstance(value, (bool, int, float, complex)):
         return _dtype.number_dtype(value), 2
-    raise TypeError(f"result_type(): argument must be Tensor or Number, not {type_name(value)}")
+    raise TypeError(f"result_type(): argument must be Tensor or Number, not {type(value).__name__}")
 
 
 @function(expose="function")

@@ -124,10 +124,7 @@ def _declare_quantile(aten_name: str, skip_nan: bool) -> None:
     ) -> Any:
         choose = by_tensor if isinstance(q, _dispatch.Tensor) else by_number
         quantiles = choose(input, q, dim, keepdim, interpolation=interpolation)
-        if out is not None:
-            _dispatch.give_out(out, quantiles._array)
-            return out
-        return quantiles
+        return _dispatch.copied_into_out(quantiles, out)
 
     front.__name__ = name
     front.__doc__ = "Quantiles of all elements, or along a dimension."

@@ -64,7 +64,7 @@ def real(value: Any, where: str) -> float:
         return float(value)
     if isinstance(value, _dispatch.Tensor) and value.ndim == 0 and not value._rg:
         return float(value.item())
-    raise TypeError(f"{where} must be float, not {_dispatch.type_name(value)}")
+    raise TypeError(f"{where} must be float, not {type(value).__name__}")
 
 
 def not_implemented(kernel: str, dtype: Any) -> NotImplementedError:
@@ -73,8 +73,8 @@ def not_implemented(kernel: str, dtype: Any) -> NotImplementedError:
 
 def invalid_combination(name: str, args: tuple, kwargs: dict, accepted: tuple[str, ...]) -> TypeError:
     """torch's TypeError for arguments that fit no overload."""
-    kinds = [_dispatch.type_name(a) for a in args]
-    kinds += [f"{k}={_dispatch.type_name(v)}" for k, v in kwargs.items() if v is not None]
+    kinds = [type(a).__name__ for a in args]
+    kinds += [f"{k}={type(v).__name__}" for k, v in kwargs.items() if v is not None]
     return TypeError(
         f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), "
         "but expected one of:\n" + "".join(f" * ({line})\n" for line in accepted)
@@ -103,7 +103,7 @@ def in_memory_order(array: np.ndarray) -> np.ndarray:
 def put(out: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Write values that were drawn in the order of memory."""
     ordered = in_memory_order(out)
-    np.copyto(ordered, values.reshape(ordered.shape), casting="unsafe")
+    ordered[...] = values.reshape(ordered.shape)
     return out
 
 
@@ -119,13 +119,18 @@ def _zeros(g: Any) -> Any:
 # --- uniform
 
 
+@functools.cache
+def _largest(dtype: Any) -> float:
+    return float(_dtype.finfo(dtype).max)
+
+
 def _check_uniform(dtype: Any, low: float, high: float) -> None:
     if dtype._rank < 2:
         raise not_implemented("check_uniform_bounds", dtype)
     if 0 <= low <= high <= 1:
         return
     scalar = dtype.to_real()
-    largest = _dtype.finfo(scalar).max
+    largest = _largest(scalar)
     for name, bound in (("from", low), ("to", high)):
         if not -largest <= bound <= largest:
             raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[scalar._name]}")
@@ -507,6 +512,8 @@ def _check_range(dtype: Any, low: int, last: int) -> None:
 
 def _as_float(value: int, dtype: Any) -> int:
     """An integer rounded to the dtype."""
+    if abs(value) <= 1 << DIGITS[dtype._name]:
+        return value
     wide = float(dtype._np.type(value))
     return int(wide) if math.isfinite(wide) else value
 

@@ -3,6 +3,7 @@ samplers are in `_sampling` and `_rejection`; this module adds tensors, argument
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -102,11 +103,18 @@ def _bernoulli(self: np.ndarray, generator: Any) -> np.ndarray:
     return _bernoulli_each(self, self, generator, np.empty(self.shape, self.dtype))
 
 
+def _on_one_device(probabilities: Any) -> Child:
+    """Probabilities are moved to the tensor's device: here they are there."""
+    return child(
+        "aten::to.dtype_layout", probabilities, None, None, None, None, False, False, None, children=()
+    )
+
+
 _bernoulli.derivative(self=_zeros)
 _bernoulli.children(
     lambda self, generator: [
         empty_like(self, 0),
-        child("aten::bernoulli_.Tensor", tensor(self.shape, self), self),
+        child("aten::bernoulli_.Tensor", tensor(self.shape, self), self, children=[_on_one_device(self)]),
     ]
 )
 
@@ -255,11 +263,11 @@ def multinomial(
 ) -> Any:
     """Indices drawn in proportion to the weights of each row."""
     if not hasattr(num_samples, "__index__"):
-        kind = _dispatch.type_name(num_samples)
+        kind = type(num_samples).__name__
         raise TypeError(f"multinomial(): argument 'num_samples' (position 2) must be int, not {kind}")
     if out is not None and out.dtype is not _dtype.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype._abbr}")
-    indices = _multinomial(input, num_samples.__index__(), bool(replacement), generator=generator)
+    indices = _multinomial(input, operator.index(num_samples), bool(replacement), generator=generator)
     return finish(indices, False, False, out)
 
 

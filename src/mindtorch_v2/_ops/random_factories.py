@@ -284,8 +284,7 @@ def randint(
     ):
         if not hasattr(value, "__index__") or isinstance(value, bool):
             raise TypeError(
-                f"randint(): argument '{name}' (position {position}) must be int, not "
-                f"{_dispatch.type_name(value)}"
+                f"randint(): argument '{name}' (position {position}) must be int, not {type(value).__name__}"
             )
     shape = _sizes((size,))
     high = int64(high.__index__())
@@ -320,12 +319,11 @@ def _declare_randint_like(text: str, with_low: bool, with_generator: bool) -> An
     """Declare one overload of aten::randint_like."""
 
     def parts(arguments: tuple) -> tuple[Any, Any, Any, Any, tuple]:
-        rest = list(arguments)
-        self = rest.pop(0)
-        low = rest.pop(0) if with_low else 0
-        high = rest.pop(0)
-        generator = rest.pop(0) if with_generator else None
-        return self, low, high, generator, tuple(rest)
+        high = 2 if with_low else 1  # its place
+        low, options = arguments[1] if with_low else 0, arguments[high + 1 :]
+        if with_generator:
+            return arguments[0], low, arguments[high], options[0], options[1:]
+        return arguments[0], low, arguments[high], None, options
 
     @op(text, expose="no", nondifferentiable=True)
     def randint_like_op(*arguments: Any) -> np.ndarray:
@@ -460,7 +458,7 @@ def randperm(
 ) -> Any:  # fmt: skip
     """The integers of [0, n) in random order."""
     if not hasattr(n, "__index__") or isinstance(n, bool):
-        raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {_dispatch.type_name(n)}")
+        raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     n = n.__index__()
     if out is not None:
         check_out("randperm", out)

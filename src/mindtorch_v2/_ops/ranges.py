@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _device, _dispatch, _dtype
+from .. import _device, _dispatch, _dtype, _op_errors
 from .._dispatch import function, op, wrap
 from .._dtype import Default
 from .._meta import meta_tensor
@@ -193,25 +193,34 @@ def _logspace_kernel(
 
 
 _linspace = _spaced("aten::linspace", "", _linspace_kernel)
+
+
+def _spaced_children(out: str, steps: Any, numbers: tuple, options: tuple, settings: Any) -> list[Child]:
+    """An output, which the overload that writes into one fills."""
+    dtype, layout, _, pin_memory = options
+    dtype = dtype_or_default(dtype, settings)
+    return [empty((steps,), dtype, layout, pin_memory), child(out, *numbers, tensor_of((steps,), dtype))]
+
+
 _linspace.children(
-    lambda start, end, steps, dtype, layout, device, pin_memory, *, settings: [
-        empty((steps,), dtype_or_default(dtype, settings), layout, pin_memory)
-    ]
+    lambda start, end, steps, *options, settings: _spaced_children(
+        "aten::linspace.out", steps, (start, end, steps), options, settings
+    )
 )
 _logspace = _spaced("aten::logspace", ", float base=10.0", _logspace_kernel)
 
 
 _logspace.children(
-    lambda start, end, steps, base, dtype, layout, device, pin_memory, *, settings: [
-        empty((steps,), dtype_or_default(dtype, settings), layout, pin_memory)
-    ]
+    lambda start, end, steps, base, *options, settings: _spaced_children(
+        "aten::logspace.out", steps, (start, end, steps, base), options, settings
+    )
 )
 
 
 def _check_spaced(name: str, start: Any, end: Any, steps: Any) -> int:
     """The number of steps. Ends that are tensors have no dimensions."""
     if isinstance(steps, float):
-        raise _dispatch.no_overload(name, start, end, steps)
+        raise _op_errors.no_overload(name, start, end, steps)
     dims = [end_.dim() if isinstance(end_, _dispatch.Tensor) else 0 for end_ in (start, end)]
     if any(dims):
         raise RuntimeError(
@@ -297,10 +306,11 @@ def _eye_square(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -
 def _(n: Any, m: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, *, settings: Any) -> list[Child]:
     """An output that is made without a size, given its size, and cleared."""
     kind = dtype_or_default(dtype, settings)
+    out = tensor_of((0,), kind)
+    filled = [child("aten::resize_", out, (n, m), allocates=True), zero_(tensor_of((n, m), kind))]
     return [
         empty((0,), dtype, layout, pin_memory, allocates=False),
-        child("aten::resize_", tensor_of((0,), kind), (n, m), allocates=True),
-        zero_(tensor_of((n, m), kind)),
+        child("aten::eye.m_out", n, m, out, children=filled, allocates=True),
     ]
 
 

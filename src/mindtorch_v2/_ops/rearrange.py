@@ -11,8 +11,9 @@ import numpy as np
 
 from mindtorch_prof.inputs import TensorInput, TensorList
 
-from .. import _dtype
-from .._dispatch import FUNCTIONS, broadcast_text, composite, function, ints, op
+from .. import _dispatch, _dtype
+from .._dispatch import FUNCTIONS, composite, function, ints, op
+from .._op_errors import broadcast_text
 from .._size import Size
 from .._tensor import Tensor
 from . import _dims
@@ -220,7 +221,7 @@ _repeat.derivative(self=lambda g, self_shape, repeats: _repeat_back(g, self_shap
 def repeat(self: Any, *repeats: Any, **named: Any) -> Any:
     """A copy repeated along each dimension."""
     if named:
-        return _repeat(self, ints(named["repeats"]))
+        return _repeat(self, ints(_dispatch.only_named("repeat", repeats, named, "repeats")))
     if not repeats:
         raise TypeError('repeat() missing 1 required positional arguments: "repeats"')
     return _repeat(self, ints(repeats[0]) if len(repeats) == 1 else ints(repeats))
@@ -501,8 +502,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple:
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     steps = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
-    places = F.div(unsqueeze(indices, -1), F.tensor(steps, dtype=indices.dtype), rounding_mode="floor")
-    return F.unbind(F.remainder(places, F.tensor(sizes, dtype=indices.dtype)), -1)
+    places = F.div(unsqueeze(indices, -1), F.tensor(steps), rounding_mode="floor")
+    return F.unbind(F.remainder(places, F.tensor(sizes)), -1)
 
 
 for _function in (meshgrid, broadcast_tensors, broadcast_shapes, cartesian_prod, block_diag, unravel_index):

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, return_types
+from .. import _dispatch, _op_errors, return_types
 from .._dispatch import MISSING, composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
 from . import _core, _dims, _lanes
-from ._children import UNKNOWN, Child, child, tensor
+from ._children import UNKNOWN, Child, child, dtype_number, tensor, tensor_of
 from ._namespace import functions as F
 from .pointwise import conj, div_scalar, mul_scalar
 
@@ -107,11 +107,6 @@ def sum_(
     return sum_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
 
 
-def _copy_to_out(result: Any, out: Any) -> Any:
-    _dispatch.give_out(out, result._array)
-    return out
-
-
 def _into(out: Any, dtype: Any) -> Any:
     """The dtype of a reduction into `out`: its own, unless one is given."""
     return dtype if out is None or dtype is not None else out.dtype
@@ -125,7 +120,7 @@ def nansum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if self.dtype.kind in "cW":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if dtype is not None and dtype.is_complex and self.dtype.num not in INTEGRAL_NUMS:
-        raise _dispatch.not_implemented("nansum_cpu", np.empty(0, dtype._np))
+        raise _op_errors.not_implemented("nansum_cpu", np.empty(0, dtype._np))
     if self.dtype.num not in INTEGRAL_NUMS:
         self = np.where(np.isnan(self), np.zeros((), self.dtype), self)
     return _total(self, _dims.many(dim, self.ndim), keepdim, dtype)
@@ -198,8 +193,11 @@ def _mean_children(self: Any, dim: Any, keepdim: Any, dtype: Any) -> list[Child]
     """A sum into the output, and a division in place."""
     output = reduced(self, dim, keepdim)
     dims = () if self is UNKNOWN else _dims.many(dim, len(self.shape))
+    if self is not UNKNOWN:
+        dtype = dtype_number(self) if dtype is None else dtype
+        output = tensor_of(output.shape, dtype)
     return [
-        child("aten::sum.IntList_out", self, dim, keepdim, dtype, output),
+        child("aten::sum.IntList_out", self, () if dim is None else dim, keepdim, dtype, output),
         child("aten::div_.Tensor", output, math.prod([self.shape[d] for d in dims])),
     ]
 
@@ -268,7 +266,7 @@ def nanmean(
     if aliases:
         return unalias(nanmean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
     average = _nanmean(input, dim, keepdim, dtype=dtype)
-    return average if out is None else _copy_to_out(average, out)
+    return _dispatch.into_out(average, out)
 
 
 @composite(
@@ -359,21 +357,47 @@ def prod(
     if out is not None and dim is not None:
         return _dispatch.made(prod_dim, out, input, dim, keepdim, None if dtype is input.dtype else dtype)
     product = prod_all(input, dtype=dtype) if dim is None else prod_dim(input, dim, keepdim, dtype=dtype)
-    return product if out is None else _copy_to_out(product, out)
+    return _dispatch.into_out(product, out)
 
 
 # ---------------------------------------------------------------------------------------------------- variance
 
 
 def _variance(
-    name: str, array: np.ndarray, dims: Any, correction: float, keepdim: bool
+    name: str, array: np.ndarray, dims: Any, correction: float, keepdim: bool, root: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
+    """The variance, or its square root, and the mean."""
     if array.dtype.num in INTEGRAL_NUMS:
         text = "std and var only support" if name in ("std", "var") else f"{name} only support"
         raise RuntimeError(f"{text} floating point and complex dtypes")
-    low = array.dtype in LOW_FLOATS
-    wide = array.astype(np.float32) if low else array
+    wide = array.astype(np.float32) if array.dtype in LOW_FLOATS else array
     count = math.prod([array.shape[d] for d in dims]) if array.ndim else 1
+    left = count - correction
+    if left <= 0:
+        _warn_degrees(name)
+    variance, center = _variance_of(wide, dims, count, left, keepdim)
+    if left > 0 and variance.dtype.num == _FLOAT32_NUM and not _is_finite(variance):
+        # squares of large numbers overflow
+        double = np.float64 if wide.dtype.kind == "f" else np.complex128
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance, center = _variance_of(wide.astype(double), dims, count, left, keepdim)
+    if root:
+        variance = np.sqrt(variance)
+    kind = BY_NUM[array.dtype.num].to_real()._np if array.dtype.kind in "cW" else array.dtype
+    return np.asarray(variance, kind, order="C"), np.asarray(center, array.dtype, order="C")
+
+
+_FLOAT32_NUM = np.dtype(np.float32).num
+
+
+def _is_finite(variance: Any) -> bool:
+    """Whether all are finite; of one number without a ufunc, which takes 2 µs."""
+    return math.isfinite(variance) if variance.ndim == 0 else bool(np.isfinite(variance).all())
+
+
+def _variance_of(
+    wide: np.ndarray, dims: Any, count: int, left: float, keepdim: bool
+) -> tuple[np.ndarray, np.ndarray]:
     center = np.add.reduce(wide, axis=dims, keepdims=True) / wide.dtype.type(count)
     away = wide - center
     if wide.dtype.kind in "cW":
@@ -384,17 +408,8 @@ def _variance(
             axis=dims,
             keepdims=keepdim,
         )
-    left = count - correction
-    kind = square.dtype
-    if left > 0:
-        variance = np.divide(square, kind.type(left))
-    else:
-        _warn_degrees(name)
-        variance = np.divide(square, kind.type(max(left, 0)))
-    mean_ = center if keepdim else np.squeeze(center, dims) if array.ndim else center
-    if low:
-        variance, mean_ = variance.astype(array.dtype), mean_.astype(array.dtype)
-    return np.asarray(variance, variance.dtype, order="C"), np.asarray(mean_, order="C")
+    variance = np.divide(square, square.dtype.type(max(left, 0)))
+    return variance, center if keepdim or not wide.ndim else np.squeeze(center, dims)
 
 
 def _warn_degrees(name: str) -> None:
@@ -422,7 +437,7 @@ def var_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 @op("aten::std.correction" + _VARIANCE_SCHEMA + "Tensor", expose="no")
 def std_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return np.sqrt(_variance("std", self, _dims.many(dim, self.ndim), _correction(correction), keepdim)[0])
+    return _variance("std", self, _dims.many(dim, self.ndim), _correction(correction), keepdim, True)[0]
 
 
 @op("aten::var_mean.correction" + _VARIANCE_SCHEMA + "(Tensor, Tensor)", expose="no")
@@ -432,10 +447,7 @@ def var_mean_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> A
 
 @op("aten::std_mean.correction" + _VARIANCE_SCHEMA + "(Tensor, Tensor)", expose="no")
 def std_mean_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-    variance, center = _variance(
-        "std_mean", self, _dims.many(dim, self.ndim), _correction(correction), keepdim
-    )
-    return np.sqrt(variance), center
+    return _variance("std_mean", self, _dims.many(dim, self.ndim), _correction(correction), keepdim, True)
 
 
 def _var_grad(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
@@ -552,7 +564,7 @@ def _full_extreme(aten_name: str, ufunc: Any) -> Any:
     def extreme(self: np.ndarray) -> Any:
         _check_nonempty(self, name)
         if self.dtype.kind in "cW":
-            raise _dispatch.not_implemented(f"{name}_all", self)
+            raise _op_errors.not_implemented(f"{name}_all", self)
         return ufunc.reduce(self, axis=None)
 
     extreme.derivative(self=share_evenly)
@@ -650,7 +662,7 @@ def _extreme_front(aten_name: str, whole: Any, along: Any, pairwise: str) -> Non
             return (
                 along(input, dim, keepdim) if out is None else _dispatch.made(along, out, input, dim, keepdim)
             )
-        return extreme if out is None else _copy_to_out(extreme, out)
+        return _dispatch.into_out(extreme, out)
 
     front.__name__ = name
     front.__doc__ = f"The {name}imum of all elements, along a dimension (with its places), or of two tensors."
@@ -674,7 +686,7 @@ def _amax_like(aten_name: str, ufunc: Any) -> Any:
                 if self.shape[d] == 0:
                     raise IndexError(f"{name}(): Expected reduction dim {requested} to have non-zero size.")
         if self.dtype.kind in "cW":
-            raise _dispatch.not_implemented(f"{name[1:]}_values_cpu", self)
+            raise _op_errors.not_implemented(f"{name[1:]}_values_cpu", self)
         return _reduce(ufunc, self, dims, keepdim)
 
     extreme.derivative(
@@ -717,7 +729,7 @@ def aminmax(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
         if self.shape[axis] == 0:
             raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
     if self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("aminmax_cpu", self)
+        raise _op_errors.not_implemented("aminmax_cpu", self)
     return _reduce(np.minimum, self, axis, keepdim), _reduce(np.maximum, self, axis, keepdim)
 
 
@@ -853,18 +865,28 @@ def _sum_to_empty(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any, out: np
     return _total(self, _dims.many(dim, self.ndim), keepdim, dtype)
 
 
+@op(
+    "aten::logsumexp.out(Tensor self, int[1] dim, bool keepdim=False, *, Tensor out) -> Tensor",
+    expose="no",
+    listed=False,
+    nondifferentiable=True,
+    on="tensors",
+)
+def _logsumexp_to_empty(self: Any, dim: Any, keepdim: bool, out: Any) -> Any:
+    top = F.amax(F.real(self), dim, True)
+    shift = top if keepdim else F.squeeze(top, dim)
+    F.masked_fill_(shift, F.eq(F.abs(shift), math.inf), 0)
+    total = _sum_to_empty(F.exp_(F.sub(self, top)), dim, keepdim, out=out)
+    return F.add_(F.log_(total), shift)
+
+
 @op("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", out=True, on="tensors")
 def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
     if self.dtype._rank < 2:
         self = self.to(Default.dtype)
     if not self.numel():
         return F.log(F.sum(F.exp(self), dim, keepdim))
-    top = F.amax(F.real(self), dim, True)
-    shift = top if keepdim else F.squeeze(top, dim)
-    F.masked_fill_(shift, F.eq(F.abs(shift), math.inf), 0)
-    empty = _dispatch.wrap(np.empty(0, self._array.dtype))
-    total = _sum_to_empty(F.exp_(F.sub(self, top)), dim, keepdim, out=empty)
-    return F.add_(F.log_(total), shift)
+    return _logsumexp_to_empty(self, dim, keepdim, out=_dispatch.wrap(np.empty(0, self._array.dtype)))
 
 
 logsumexp.derivative(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._dispatch import op, type_name
+from .._dispatch import op
 from .._dtype import BY_NUM, LOW_FLOATS
 from ._layout import is_channels_last
 
@@ -387,10 +387,12 @@ def _refuse(x: np.ndarray, kernel: str, bytes_too: bool, low_too: bool = True) -
 
 def _bad_call(name: str, dims: int, cornered: bool, *arguments: Any) -> TypeError:
     """torch's error for scale factors that are tensors."""
-    kinds = [type_name(v) for v in arguments]
+    kinds = [type(v).__name__ for v in arguments]
     corners = "bool align_corners, " if cornered else ""
     scales = "".join(f"float {s} = None, " for s in _SCALES[dims])
-    marked = [f"!{k}!" for k in kinds[:-1]] + [f"!list of [{', '.join(map(type_name, arguments[-1]))}]!"]
+    marked = [f"!{k}!" for k in kinds[:-1]] + [
+        f"!list of [{', '.join(type(v).__name__ for v in arguments[-1])}]!"
+    ]
     if cornered:
         marked[1] = kinds[1]
     return TypeError(
@@ -426,7 +428,7 @@ def _target(
                 )
             raise TypeError(
                 f"{name}(): argument 'scale_factors' must be tuple of floats, "
-                f"but found element of type {type_name(factor)} at pos {place}"
+                f"but found element of type {type(factor).__name__} at pos {place}"
             )
     factors = tuple([float(s) for s in scale_factors])
     return tuple([int(n * s) for n, s in zip(shape[2:], factors)]), factors

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._dispatch import not_implemented, op
+from .._dispatch import op
 from .._dtype import BY_NUM
+from .._op_errors import not_implemented
 from .matmul import C_NAMES
 
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))

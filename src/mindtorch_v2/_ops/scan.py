@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, return_types
+from .. import _dispatch, _op_errors, return_types
 from .._dispatch import composite, function, op
 from .._dtype import INTEGRAL_NUMS, LOW_FLOATS, finfo
 from . import _dims
@@ -18,6 +18,8 @@ from .pointwise import conj, mul_scalar
 def _running(ufunc: Any, self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     if dtype is not None:
         self = self.astype(dtype._np)
+        if self.dtype.kind == "b":
+            raise _op_errors.not_implemented(f"{'cumsum' if ufunc is np.add else 'cumprod'}_out_cpu", self)
     dim = _dims.one(dim, self.ndim)
     kind = (
         np.int64
@@ -61,6 +63,8 @@ def _cumprod_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
     """d out[k] / d self[i] is the product of all others up to k: exact also where there are zeros."""
     if not self.ndim:
         return g.clone()
+    if self.shape[dim] == 1:
+        return g
     if not (self._array == 0).any():
         return _reversed_sum(g * conj(out), dim) / conj(self)
     dim = _dims.one(dim, self.ndim)
@@ -92,7 +96,7 @@ def cumprod_backward(grad: Any, input: Any, dim: int, output: Any) -> Any:
 
 
 def _cumprod_rule(g: Any, self: Any, out: Any, dim: int, self_dtype: Any) -> Any:
-    if _dispatch.grad_state.enabled:
+    if _dispatch.grad_state.enabled or (self.ndim and self.shape[dim] == 1):
         return _cumprod_grad(g, self, out, dim)
     return cumprod_backward(g.to(self_dtype), self, dim, out)
 
@@ -120,7 +124,7 @@ def _running_extreme(aten_name: str, helper_name: str, ufunc: Any) -> None:
     )
     def extreme(self: np.ndarray, dim: int) -> Any:
         if self.dtype.kind in "cW":
-            raise _dispatch.not_implemented(f"{name}_cpu", self)
+            raise _op_errors.not_implemented(f"{name}_cpu", self)
         if not self.ndim and dim not in (0, -1):
             raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         dim = _dims.one(dim, self.ndim)
@@ -157,7 +161,7 @@ _running_extreme("aten::cummin", "aten::_cummin_helper", np.minimum)
 def logcumsumexp(self: np.ndarray, dim: int) -> np.ndarray:
     dim = _dims.one(dim, self.ndim)
     if self.dtype.num in INTEGRAL_NUMS:
-        raise _dispatch.not_implemented("logcumsumexp_out_cpu", self)
+        raise _op_errors.not_implemented("logcumsumexp_out_cpu", self)
     if not self.ndim or not self.size:
         return self.copy()
     if self.dtype.kind in "cW":
@@ -220,10 +224,7 @@ def diff(
 ) -> Any:
     """Differences of neighbours along a dimension, n times."""
     differences = _diff(input, n, dim, prepend, append)
-    if out is not None:
-        _dispatch.give_out(out, differences._array)
-        return out
-    return differences
+    return _dispatch.into_out(differences, out)
 
 
 @composite(
@@ -290,7 +291,9 @@ def _declare_integral(aten_name: str, running: bool) -> Any:
     @composite(f"{aten_name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", expose="no")
     def over(y: Any, x: Any, dim: int) -> Any:
         if not y.shape[dim]:
-            return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim % y.ndim])
+            return y.new_zeros(
+                y.shape if running else [n for d, n in enumerate(y.shape) if d != dim % y.ndim]
+            )
         where = _dims.one(dim, y.ndim)
         steps = _steps(y, x, where, "trapezoid" if name == "trapz" else name)
         areas = F.mul(_neighbours(y, where), steps)

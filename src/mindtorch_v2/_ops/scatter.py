@@ -22,17 +22,9 @@ _INDEX_NUMS = (5, 7)  # NumPy's numbers of int32 and int64
 # --------------------------------------------------------------------------------------------- places
 
 
-_UNSIGNED: dict[int, np.dtype] = {5: np.dtype(np.uint32), 7: np.dtype(np.uint64)}
-
-
-def outside(index: np.ndarray, n: int) -> bool:
-    """Whether some index is not in [0, n), in one pass: as unsigned numbers, negative ones are huge."""
-    return index.size != 0 and bool(index.view(_UNSIGNED[index.dtype.num]).max() >= n)
-
-
 def check_bounds(index: np.ndarray, n: int, dim: int, error: Any = RuntimeError, prefix: str = "") -> None:
     """Raise torch's error for an index outside [0, n)."""
-    if outside(index, n):
+    if not _dims.inside(index, 0, n):
         bad = index[(index < 0) | (index >= n)].reshape(-1)[0]
         raise error(f"{prefix}index {int(bad)} is out of bounds for dimension {dim} with size {n}")
 
@@ -472,7 +464,7 @@ def take(self: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 def _check_flat(array: np.ndarray, index: np.ndarray) -> None:
     n = array.size
-    if index.size and (index.min() < -n or index.max() >= n):
+    if not _dims.inside(index, -n, n):
         bad = index[(index < -n) | (index >= n)].reshape(-1)[0]
         raise IndexError(f"out of range: tried to access index {int(bad)} on a tensor of {n} elements.")
 

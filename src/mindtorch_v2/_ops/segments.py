@@ -34,7 +34,8 @@ def _rows(lengths: np.ndarray | None, offsets: np.ndarray | None) -> tuple[np.nd
         ends = np.cumsum(lengths, -1)
         return ends - lengths, lengths
     assert offsets is not None
-    return offsets[..., :-1], offsets[..., 1:] - offsets[..., :-1]
+    starts = offsets[..., :-1]
+    return starts, offsets[..., 1:] - starts
 
 
 class _Segments:
@@ -45,28 +46,33 @@ class _Segments:
 
     def __init__(self, data: np.ndarray, axis: int, lengths: Any, offsets: Any) -> None:
         starts, sizes = _rows(lengths, offsets)
-        self.shape = (*starts.shape, *data.shape[axis + 1 :])
-        self.elements_shape = (math.prod(data.shape[: axis + 1]), *data.shape[axis + 1 :])
-        self.segments_shape = (starts.size, *data.shape[axis + 1 :])
-        self.one_row = starts.ndim == 1
-        if not self.one_row:
-            rows = np.arange(math.prod(starts.shape[:-1])).reshape(*starts.shape[:-1], 1)
-            starts = starts + rows * data.shape[axis]
-        self.starts, self.sizes = starts.reshape(-1), sizes.reshape(-1)
+        inner = data.shape[axis + 1 :]
+        self.shape = (*starts.shape, *inner)
+        self.one_row = starts.ndim == 1 and axis == 0
+        if self.one_row:
+            self.elements_shape, self.segments_shape = data.shape, self.shape
+        else:
+            rows, length = math.prod(data.shape[:axis]), data.shape[axis]
+            self.elements_shape, self.segments_shape = (rows * length, *inner), (starts.size, *inner)
+            first = np.arange(0, rows * length, max(length, 1)) if length else np.zeros(rows, np.int64)
+            starts, sizes = (starts.reshape(rows, -1) + first[:, None]).reshape(-1), sizes.reshape(-1)
+        self.starts, self.sizes = starts, sizes
         self.filled: Any = slice(None)
-        if np.count_nonzero(self.sizes) != self.sizes.size:
-            self.filled = np.flatnonzero(self.sizes)
-            self.starts, self.sizes = self.starts[self.filled], self.sizes[self.filled]
+        if np.count_nonzero(sizes) != sizes.size:
+            self.filled = sizes.nonzero()[0]
+            self.starts, self.sizes = starts.take(self.filled), sizes.take(self.filled)
 
     def joined(self, ufunc: Any, data: np.ndarray) -> np.ndarray:
         """The elements of each segment that is not empty, joined by a ufunc."""
         data = data.reshape(self.elements_shape)
         if not len(self.starts):
             return data[:0]
-        last = self.starts[-1] + self.sizes[-1]
+        last = int(self.starts[-1]) + int(self.sizes[-1])
         if self.one_row and last == len(data):  # the segments of a row are adjacent
             return ufunc.reduceat(data, self.starts, 0)
-        bounds = np.stack([self.starts, self.starts + self.sizes], 1).reshape(-1)
+        bounds = np.empty((len(self.starts), 2), self.starts.dtype)
+        bounds[:, 0], bounds[:, 1] = self.starts, self.starts + self.sizes
+        bounds = bounds.reshape(-1)
         return ufunc.reduceat(data, bounds[:-1] if last == len(data) else bounds, 0)[::2]
 
     def widened(self, values: np.ndarray) -> np.ndarray:
@@ -96,9 +102,9 @@ def _check_segments(
         abbr = _dtype.BY_NUM[bounds.dtype.num]._abbr
         raise NotImplementedError(f"\"_segment_reduce_{kind}_cpu_kernel1\" not implemented for '{abbr}'")
     if lengths is not None and not unsafe:
-        if np.count_nonzero(lengths < 0):
+        if not _dims.inside(lengths, 0, 1 << 62):
             raise RuntimeError("lengths contains negative value!")
-        if (lengths.sum(-1) != data.shape[axis]).any():
+        if np.count_nonzero(lengths.sum(-1) != data.shape[axis]):
             raise RuntimeError(
                 "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
             )
@@ -131,7 +137,8 @@ def segment_reduce(
         joined = joined / segments.widened(segments.sizes).astype(joined.dtype)
     if isinstance(segments.filled, slice):
         return joined.reshape(segments.shape).astype(data.dtype, copy=False)
-    out = np.full(segments.shape, nothing, data.dtype)
+    out = np.empty(segments.shape, data.dtype)
+    out.fill(nothing)
     out.reshape(segments.segments_shape)[segments.filled] = joined
     return out
 
@@ -269,7 +276,7 @@ def _unevenly(x: Any, dim: int, where: Any, edge_order: int) -> Any:
     def at(first: int, count: int) -> Any:
         return x.narrow(dim, first, count)
 
-    steps = (where[1:] - where[:-1]).to(x.dtype if x.dtype.is_floating_point else _dtype.Default.dtype)
+    steps = where[1:] - where[:-1]
     left, right = steps[:-1].view(shape), steps[1:].view(shape)
     middle = (
         -right / (left * (left + right)) * at(0, n - 2) + (right - left) / (left * right) * at(1, n - 2)

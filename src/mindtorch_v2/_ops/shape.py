@@ -92,7 +92,7 @@ def _overlaps(size: tuple, stride: tuple) -> bool:
 
 def reach(size: Any, stride: Any) -> int:
     """How many elements of memory a strided view spans."""
-    return 0 if 0 in size else sum((n - 1) * s for n, s in zip(size, stride)) + 1
+    return 0 if 0 in size else sum([(n - 1) * s for n, s in zip(size, stride)]) + 1
 
 
 def _without_ones(g: Any, size: tuple, stride: tuple) -> tuple[Any, tuple, tuple]:
@@ -256,7 +256,8 @@ def as_dtype(self: np.ndarray, dtype: Any) -> np.ndarray:
 def view_(self: Any, *size: Any, **named: Any) -> Any:
     """The same elements in another shape, or the same bytes as another dtype."""
     if named:
-        size = (named["dtype"] if "dtype" in named else ints(named["size"]),)
+        wanted = _dispatch.only_named("view", size, named, "dtype", "size")
+        size = (wanted if "dtype" in named else ints(wanted),)
     if len(size) == 1:
         first = size[0]
         if first.__class__ is tuple:
@@ -344,7 +345,7 @@ def reshaped(self: Any, shape: Any) -> Any:
 def reshape(input: Any, *shape: Any, **named: Any) -> Any:
     """The same elements in another shape, copied only if necessary."""
     if named:
-        return _reshape(input, ints(named["shape"] if "shape" in named else named["size"]))
+        return _reshape(input, ints(_dispatch.only_named("reshape", shape, named, "shape", "size")))
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
         return _reshape(input, shape[0])
     if not shape:
@@ -491,7 +492,7 @@ _permute.derivative(self=lambda g, dims: _permute_back(g, dims))
 def permute(input: Any, *dims: Any, **named: Any) -> Any:
     """The dimensions in another order."""
     if named:
-        return _permute(input, ints(named["dims"]))
+        return _permute(input, ints(_dispatch.only_named("permute", dims, named, "dims")))
     if len(dims) == 1 and dims[0].__class__ is not int:
         dims = dims[0]
     elif not dims:
@@ -691,7 +692,7 @@ def sum_to(g: Any, shape: tuple) -> Any:
 def expand(self: Any, *size: Any, implicit: bool = False, **named: Any) -> Any:
     """The tensor with dimensions of length 1 repeated without copying."""
     if named:
-        size = (ints(named["size"]),)
+        size = (ints(_dispatch.only_named("expand", size, named, "size")),)
     if len(size) == 1 and size[0].__class__ is not int and not hasattr(size[0], "__index__"):
         return _expand(self, size[0], implicit=implicit)
     if not size:

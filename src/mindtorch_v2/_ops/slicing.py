@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import composite, function, ints, op, view
 from .._tensor import Tensor, _alias_for
 from . import _dims, _layout
@@ -222,7 +223,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
         return _squeeze_dim(input, dim)
     if isinstance(dim, (tuple, list)):
         return _squeeze_dims(input, ints(dim))
-    return _squeeze_dim(input, dim.__index__())
+    return _squeeze_dim(input, operator.index(dim))
 
 
 # ----------------------------------------------------------------------------------- diagonal, unfold
@@ -338,7 +339,7 @@ def _zeros_for(grads: tuple, shapes: list) -> list:
     return [F.zeros(shape, dtype=dtype) if x is None else x for x, shape in zip(grads, shapes)]
 
 
-@view("aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", returns=tuple)
+@view("aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", returns=tuple, expose="method")
 def unbind(self: np.ndarray, dim: int) -> list:
     if self.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
@@ -363,6 +364,15 @@ def _unbind_back(grads: tuple, shape: tuple, dim: int) -> Any:
 
 
 unbind.derivative(self=lambda grads, self_shape, dim: _unbind_back(grads, self_shape, dim))
+
+
+@function("unbind", expose="function")
+def _unbind(input: Any, dim: int = 0) -> Any:
+    # a function of its own: handlers that call torch.unbind for Tensor.unbind would call themselves (monai's MetaTensor)
+    return unbind(input, dim)
+
+
+_unbind.__name__ = _unbind.__qualname__ = "unbind"
 
 
 def _split_sizes(n: int, split_size: int) -> list[int]:
@@ -472,7 +482,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
             "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not "
             f"{type(split_size_or_sections).__name__}"
         )
-    return _split(tensor, split_size_or_sections.__index__(), dim)
+    return _split(tensor, operator.index(split_size_or_sections), dim)
 
 
 def _split_method(self: Any, split_size: Any, dim: int = 0) -> Any:
@@ -557,7 +567,7 @@ def tensor_split(
         where = where._array.tolist()
     if isinstance(where, (tuple, list)):
         return _tensor_split_indices(input, ints(where), dim)
-    return _tensor_split_sections(input, where.__index__(), dim)
+    return _tensor_split_sections(input, operator.index(where), dim)
 
 
 def _axis_split(aten_name: str, least: int, axis: int) -> Any:
@@ -588,10 +598,10 @@ def _axis_split(aten_name: str, least: int, axis: int) -> Any:
             )
         where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
         if not isinstance(where, (tuple, list)) and not hasattr(where, "__index__"):
-            raise _dispatch.no_overload(name, input, where)
+            raise _op_errors.no_overload(name, input, where)
         if isinstance(where, (tuple, list)):
             return by_indices(input, ints(where))
-        return by_sections(input, where.__index__())
+        return by_sections(input, operator.index(where))
 
     front.__name__ = front.__qualname__ = name
     front.__doc__ = f"Views of pieces along dimension {axis}."

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import composite, function, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from . import _core, _dims, _lanes
@@ -19,7 +19,7 @@ def _prepare(self: np.ndarray, dim: int, name: str) -> tuple[np.ndarray, int]:
     dim = _dims.one(dim, self.ndim)
     if self.dtype.num not in FLOAT_NUMS:
         where = "lastdim_" if dim >= self.ndim - 1 else ""
-        raise _dispatch.not_implemented(f"{name}_{where}kernel_impl", self)
+        raise _op_errors.not_implemented(f"{name}_{where}kernel_impl", self)
     return (self.astype(np.float32) if self.dtype in LOW_FLOATS else self), dim
 
 
@@ -35,7 +35,7 @@ def _finish(result: np.ndarray, like: np.ndarray) -> np.ndarray:
 def _softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
     wide, dim = _prepare(self, dim, "softmax")
     if not self.ndim:
-        return np.ones((), self.dtype)
+        return np.where(np.isfinite(wide), 1, np.nan).astype(self.dtype)
     if not self.size:
         return self.copy()
     fused = _core.softmax(self) if dim == self.ndim - 1 else None
@@ -93,7 +93,7 @@ def _softmax_double(g: Any, grad_output: Any, output: Any, dim: int) -> Any:
 def _log_softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
     wide, dim = _prepare(self, dim, "log_softmax")
     if not self.ndim:
-        return np.zeros((), self.dtype)
+        return np.where(np.isfinite(wide), 0, np.nan).astype(self.dtype)
     if not self.size:
         return self.copy()
     fused = _core.log_softmax(self) if dim == self.ndim - 1 else None

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, return_types
+from .. import _dispatch, _op_errors, return_types
 from .._dispatch import composite, function, op, unalias
 from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
 from . import _core, _dims
-from ._children import UNKNOWN, Child, child, is_contiguous, tensor
+from ._children import UNKNOWN, Child, child, dtype_number, empty, is_contiguous, tensor
 from ._namespace import functions as F
 from .reduction import share_evenly
 
@@ -106,13 +106,7 @@ def sort(
         if stable
         else sort_plain(input, dim, descending)
     )
-    return pair if out is None else _copy_to_outs(pair, out)
-
-
-def _copy_to_outs(pair: Any, out: Any) -> Any:
-    for target, value in zip(out, pair):
-        _dispatch.give_out(target, value._array)
-    return type(pair)(tuple(out))
+    return _dispatch.into_out(pair, out)
 
 
 @function()
@@ -145,10 +139,7 @@ def _msort(self: Any) -> Any:
 def msort(input: Any, *, out: Any = None) -> Any:
     """Sorted along the first dimension."""
     ordered = _msort(input)
-    if out is not None:
-        _dispatch.give_out(out, ordered._array)
-        return out
-    return ordered
+    return _dispatch.into_out(ordered, out)
 
 
 @op(
@@ -209,7 +200,7 @@ def kthvalue(self: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
     if not 1 <= k <= (self.shape[dim] if self.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     if self.dtype.kind in "bc":
-        raise _dispatch.not_implemented("kthvalue_cpu", self)
+        raise _op_errors.not_implemented("kthvalue_cpu", self)
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
     places = np.take(_order(self, dim, False), [k - 1], axis=dim)
@@ -250,7 +241,7 @@ def _declare_median(aten_name: str, skip_nan: bool) -> None:
     @op(f"{aten_name}(Tensor self) -> Tensor", expose="no")
     def whole(self: np.ndarray) -> Any:
         if self.dtype.kind in "bc":
-            raise _dispatch.not_implemented("median_cpu", self)
+            raise _op_errors.not_implemented("median_cpu", self)
         if not self.size:
             if self.dtype.num in INTEGRAL_NUMS:
                 return np.array(np.iinfo(self.dtype).min, self.dtype)
@@ -269,7 +260,7 @@ def _declare_median(aten_name: str, skip_nan: bool) -> None:
     def along(self: np.ndarray, dim: int, keepdim: bool) -> Any:
         dim = _dims.one(dim, self.ndim)
         if self.dtype.kind in "bc":
-            raise _dispatch.not_implemented("median_out", self)
+            raise _op_errors.not_implemented("median_out", self)
         if not self.ndim:
             return self.copy(), np.zeros((), np.int64)
         if not self.shape[dim]:
@@ -291,7 +282,7 @@ def _declare_median(aten_name: str, skip_nan: bool) -> None:
         if dim is None:
             return whole(input)
         pair = along(input, dim, keepdim)
-        return pair if out is None else _copy_to_outs(pair, out)
+        return _dispatch.into_out(pair, out)
 
     front.__name__ = name
     front.__doc__ = "The lower median of all elements, or along a dimension with its places."
@@ -333,7 +324,7 @@ def mode(self: np.ndarray, dim: int, keepdim: bool) -> Any:
     if not self.shape[dim]:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
     if self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("mode_cpu", self)
+        raise _op_errors.not_implemented("mode_cpu", self)
     rows = np.moveaxis(self, dim, -1)
     places: Any = _mode_places(_dims.rows(rows)).reshape(rows.shape[:-1])
     spread = np.expand_dims(places, dim)
@@ -387,7 +378,17 @@ def _(self: Any, sorted: Any, return_inverse: Any, return_counts: Any) -> list[C
         flat = tensor((math.prod(self.shape),), self)
         view = "aten::view" if is_contiguous(self) else "aten::reshape"
         inside = [child(view, self, flat.shape)] if len(self.shape) != 1 else []
-    return [child("aten::flatten.using_ints", self, children=inside), child("aten::sort", flat)]
+    rows = [child("aten::flatten.using_ints", self, children=inside), child("aten::sort", flat)]
+    if return_inverse is UNKNOWN:
+        return rows
+    outputs = [tensor((0,), self), *[tensor((0,), self, "long int")] * 3]
+    # how many values there are depends on them
+    sized = [outputs[0], *outputs[1:2] * bool(return_inverse), *outputs[2:] * bool(return_counts)]
+    return [
+        *[empty(x.shape, dtype_number(x), allocates=False) for x in outputs],
+        *rows,
+        *[child("aten::resize_", x, None, None) for x in sized],
+    ]
 
 
 def _pick_outputs(outputs: tuple, return_inverse: bool, return_counts: bool) -> Any:
@@ -538,10 +539,7 @@ def searchsorted(
     """Where values would be inserted into sorted sequences."""
     find = searchsorted_op if isinstance(input, _dispatch.Tensor) else searchsorted_number
     positions = find(sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter)
-    if out is not None:
-        _dispatch.give_out(out, positions._array)
-        return out
-    return positions
+    return _dispatch.into_out(positions, out)
 
 
 @function(expose="function")
@@ -553,7 +551,4 @@ def bucketize(
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     find = _bucketize if isinstance(input, _dispatch.Tensor) else _bucketize_number
     buckets = find(input, boundaries, out_int32=out_int32, right=right)
-    if out is not None:
-        _dispatch.give_out(out, buckets._array)
-        return out
-    return buckets
+    return _dispatch.into_out(buckets, out)

@@ -541,6 +541,8 @@ def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
     """sparse @ dense, as a hybrid tensor of the rows that have elements."""
     from .. import _sparse_ops
 
+    if out is not None:
+        raise NotImplementedError("hspmm: out= is not supported")
     return _sparse_ops.hspmm(mat1, mat2)
 
 

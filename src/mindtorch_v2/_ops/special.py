@@ -13,6 +13,8 @@ import numpy as np
 
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
+from .._tensor import Tensor
+from . import _dims
 from ._namespace import functions as F
 
 
@@ -64,10 +66,10 @@ def _entr(x: np.ndarray) -> np.ndarray:
 
 def _spherical_j0(x: np.ndarray) -> np.ndarray:
     wide = x.astype(np.float64)
-    if np.count_nonzero(np.isfinite(wide)) == wide.size:
-        wide = np.where(wide == 0, 1e-20, wide)
-        return np.sin(wide) / wide
-    return np.where(np.isinf(wide), 0, np.sinc(wide / math.pi))
+    values = np.sin(wide) / wide
+    if np.count_nonzero(np.isnan(values)):
+        values = np.where(wide == 0, 1, np.where(np.isinf(wide), 0, values))
+    return values
 
 
 def _i1_grad(g: Any, self: Any, out: Any) -> Any:
@@ -157,8 +159,13 @@ def special_xlog1py(self: np.ndarray, other: np.ndarray) -> np.ndarray:
     return special.xlog1py(a, b).astype(kind)
 
 
+def _log1p(number: Any, like: Any) -> Any:
+    """log(1 + number) of a tensor or a Python number."""
+    return F.log1p(number if isinstance(number, Tensor) else F.scalar_tensor(number, dtype=like.dtype))
+
+
 special_xlog1py.derivative(
-    self=lambda g, self, other: g * F.log1p(other).masked_fill((self == 0) & (other <= -1), 0.0),
+    self=lambda g, self, other: g * _log1p(other, g).masked_fill((self == 0) & (other <= -1), 0.0),
     other=lambda g, self, other: g * self / (other + 1),
 )
 
@@ -184,6 +191,9 @@ special_zeta.derivative(
 # ---------------------------------------------------------------------------------------------------- polynomials
 
 
+_ZERO, _ONE = np.array(0), np.array(1)  # arrays take half the time of Python numbers
+
+
 def _second_kind(sign: int) -> Any:
     """Chebyshev polynomials of the third (-1) and fourth (+1) kind by those of the second."""
 
@@ -191,7 +201,7 @@ def _second_kind(sign: int) -> Any:
 
     def value(n: np.ndarray, x: np.ndarray) -> np.ndarray:
         second = _by_scipy("eval_chebyu")
-        return combine(second(n, x), second(n - 1, x))  # 0 for degree -1
+        return combine(second(n, x), second(np.subtract(n, _ONE), x))  # 0 for degree -1
 
     return value
 
@@ -223,15 +233,16 @@ def _polynomial(aten_name: str, value: Any, shifted: bool) -> None:
     def body(x: np.ndarray, n: np.ndarray) -> np.ndarray:
         kind = x.dtype
         _refuse_low(name, x)
-        degree = np.asarray(n).astype(np.int64)
+        degree = n.astype(np.int64) if n.__class__ is np.ndarray else np.asarray(n, np.int64)
         where = x.astype(np.float64)
         if shifted:
             where += where
-            where -= 1
-        below = degree < 0
-        if not np.count_nonzero(below):
+            where -= _ONE
+        if _dims.inside(degree, 0, 1 << 62):
             return value(degree, where).astype(kind)
-        return np.where(below, 0, value(np.maximum(degree, 0), where)).astype(kind)
+        values = np.asarray(value(np.maximum(degree, _ZERO), where))
+        np.copyto(values, _ZERO, where=np.less(degree, _ZERO))
+        return values.astype(kind)
 
     op(
         f"{aten_name}(Tensor x, Tensor n) -> Tensor",

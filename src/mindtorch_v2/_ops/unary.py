@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, NP_BOOL
-from . import _core
-from ._children import child
+from . import _core, _dims
+from ._children import child, empty_like, tensor
 from ._exp import sigmoid as sigmoid_float32
 from ._layout import laid_out
 from ._namespace import functions as F
@@ -43,14 +44,18 @@ def declare(
 def _scipy(name: str, shown: str) -> Any:
     """A kernel from scipy.special, loaded at its first use; half and bfloat16 in float32."""
 
-    def kernel(self: np.ndarray) -> np.ndarray:
+    @functools.cache
+    def function() -> Any:
         from scipy import special
 
+        return getattr(special, name)
+
+    def kernel(self: np.ndarray) -> np.ndarray:
         if self.dtype.kind in "cW":
-            raise _dispatch.not_implemented(f"{shown}_vml_cpu", self)
+            raise _op_errors.not_implemented(f"{shown}_vml_cpu", self)
         if self.dtype in LOW_FLOATS:
-            return getattr(special, name)(self.astype(np.float32)).astype(self.dtype)
-        return getattr(special, name)(self)
+            return function()(self.astype(np.float32)).astype(self.dtype)
+        return function()(self)
 
     return kernel
 
@@ -62,7 +67,11 @@ def _sign(self: np.ndarray, out: Any = None) -> np.ndarray:
         )
     if self.dtype is NP_BOOL:
         return self.copy()
-    # not np.sign: the sign of NaN is 0
+    if self.dtype.kind == "f":
+        self = np.sign(self, out)
+        if not np.count_nonzero(np.isnan(self)):
+            return self
+    # not np.sign alone: the sign of NaN is 0
     return np.subtract(self > 0, self < 0, out, dtype=self.dtype)
 
 
@@ -84,7 +93,7 @@ def _neg(self: np.ndarray, out: Any = None) -> np.ndarray:
 
 def _abs(self: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype is NP_BOOL:
-        raise _dispatch.not_implemented("abs_cpu", self)
+        raise _op_errors.not_implemented("abs_cpu", self)
     if out is not None and self.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return np.absolute(self, out)
@@ -96,7 +105,7 @@ def _rounded(ufunc: Any) -> Any:
     def kernel(self: np.ndarray, out: Any = None) -> np.ndarray:
         if self.dtype.num in INTEGRAL_NUMS:
             if self.dtype is NP_BOOL:
-                raise _dispatch.not_implemented(f"{name}_vml_cpu", self)
+                raise _op_errors.not_implemented(f"{name}_vml_cpu", self)
             if out is None:
                 return self.copy()
             np.copyto(out, self)
@@ -135,13 +144,13 @@ def _rsqrt(self: np.ndarray, out: Any = None) -> np.ndarray:
 
 def _frac(self: np.ndarray) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS or self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("frac_cpu", self)
+        raise _op_errors.not_implemented("frac_cpu", self)
     return self - np.trunc(self)
 
 
 def _lgamma(self: np.ndarray) -> np.ndarray:
     if self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("lgamma_vml_cpu", self)
+        raise _op_errors.not_implemented("lgamma_vml_cpu", self)
     return np.where(np.isneginf(self), np.array(np.inf, self.dtype), _gammaln(self))
 
 
@@ -299,7 +308,7 @@ def digamma(self: np.ndarray) -> np.ndarray:
     from scipy import special
 
     if self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("digamma", self)
+        raise _op_errors.not_implemented("digamma", self)
     wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
     values = np.asarray(special.digamma(wide))
     poles = wide == np.floor(wide)
@@ -399,8 +408,10 @@ tanh_backward.derivative(
 @op("aten::logit(Tensor self, float? eps=None) -> Tensor", promote="float", inplace="aten::logit_", out=True)
 def logit(self: np.ndarray, eps: Any) -> np.ndarray:
     if self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("logit_cpu", self)
-    z = self if eps is None else np.clip(self, eps, 1 - eps)
+        raise _op_errors.not_implemented("logit_cpu", self)
+    z = self
+    if eps is not None:  # of two bounds that cross, the lower one counts below it
+        z = np.where(self < eps, eps, np.where(self > 1 - eps, 1 - eps, self))
     return np.log(z / (1 - z)).astype(self.dtype)
 
 
@@ -411,10 +422,8 @@ def _logit_grad(g: Any, self: Any, eps: Any) -> Any:
             g / (self * (1.0 - self)),
             F.full((), math.nan, dtype=g.dtype),
         )
-    low, high = eps, 1.0 - eps
-    return F.where(
-        F.logical_and(self >= low, self <= high), g / (self * (1.0 - self)), F.zeros((), dtype=g.dtype)
-    )
+    outside = F.logical_or(self < eps, self > 1.0 - eps)
+    return F.where(outside, F.zeros((), dtype=g.dtype), g / (self * (1.0 - self)))
 
 
 logit.derivative(self=_logit_grad)
@@ -442,12 +451,10 @@ declare("aten::sinc", "aten::sinc_", sinc_kernel, _sinc_grad)
     out=True,
 )
 def mvlgamma(self: np.ndarray, p: int) -> np.ndarray:
-    from scipy import special
-
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     shift = -0.5 * np.arange(p)
-    sums = special.gammaln(self[..., None] + shift).sum(-1) + p * (p - 1) * math.log(math.pi) / 4
+    sums = _lgamma(self[..., None] + shift).sum(-1) + p * (p - 1) * math.log(math.pi) / 4
     return sums.astype(self.dtype, "C")
 
 
@@ -462,7 +469,7 @@ mvlgamma.derivative(self=_mvlgamma_grad)
 @op("aten::round(Tensor self) -> Tensor", promote="same", inplace="aten::round_", expose="no")
 def round_plain(self: np.ndarray) -> np.ndarray:
     if self.dtype is NP_BOOL or self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("round_vml_cpu", self)
+        raise _op_errors.not_implemented("round_vml_cpu", self)
     return self.copy() if self.dtype.num in INTEGRAL_NUMS else np.rint(self)
 
 
@@ -475,7 +482,7 @@ def round_plain(self: np.ndarray) -> np.ndarray:
 )
 def round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS or self.dtype.kind in "cW":
-        raise _dispatch.not_implemented("round_cpu", self)
+        raise _op_errors.not_implemented("round_cpu", self)
     scale = 10.0 ** abs(decimals)
     return (np.rint(self * scale) / scale if decimals >= 0 else np.rint(self / scale) * scale).astype(
         self.dtype
@@ -490,10 +497,7 @@ round_decimals.derivative(self=_zero)
 def round_(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
     """Round half to even, optionally to some decimals."""
     rounded = round_plain(input) if decimals == 0 else round_decimals(input, decimals=decimals)
-    if out is not None:
-        _dispatch.give_out(out, rounded._array)
-        return out
-    return rounded
+    return _dispatch.into_out(rounded, out)
 
 
 @function("round_", expose="both")
@@ -534,7 +538,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:
 
     if input.dtype._rank != 2:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    return return_types.frexp(frexp_op(input))
+    return _dispatch.into_out(return_types.frexp(frexp_op(input)), out)
 
 
 # ---------------------------------------------------------------------------------------------------- clamping
@@ -675,7 +679,7 @@ def _one_sided(aten_name: str, inplace: str, ufunc: Any) -> None:
             return fused
         promoted, number = _dispatch.promote_number(self, bound)
         if promoted.dtype.kind == "b":
-            raise _dispatch.not_implemented(f"{name}_scalar_cpu", promoted)
+            raise _op_errors.not_implemented(f"{name}_scalar_cpu", promoted)
         if out is not None and promoted is not self:
             source, wanted = (BY_NUM[a.dtype.num]._abbr for a in (promoted, self))
             raise RuntimeError(f"result type {source} can't be cast to the desired output type {wanted}")
@@ -792,12 +796,32 @@ def conj_function(input: Any) -> Any:
     return conj_op(input) if input._array.dtype.kind in "cW" else input
 
 
-@op("aten::conj_physical(Tensor self) -> Tensor", pointwise=True, inplace="aten::conj_physical_", out=True)
-def conj_physical(self: np.ndarray) -> np.ndarray:
+@op(
+    "aten::_conj_physical(Tensor self) -> Tensor",
+    pointwise=True,
+    expose="no",
+    node="ConjPhysicalBackward0",
+)
+def conjugate(self: np.ndarray) -> np.ndarray:
     return self.copy() if self.dtype.kind not in "cW" else np.conjugate(self)
 
 
-conj_physical.derivative(self=lambda g: F.conj(g))
+@composite("aten::conj_physical(Tensor self) -> Tensor", out=True)
+def conj_physical(self: Any) -> Any:
+    return conjugate(self) if self.is_complex() else self
+
+
+_conj_physical_inplace = op(
+    conj_physical.op.text,
+    inplace="aten::conj_physical_",
+    listed=False,
+    node="ConjPhysicalBackward1",
+)(conjugate.op.kernel)
+for _op in (conjugate, _conj_physical_inplace):
+    _op.derivative(self=lambda g: F.conj(g))
+conjugate.children(
+    lambda self: [empty_like(self), child("aten::conj_physical.out", self, tensor(self.shape, self))]
+)
 
 
 # conjugates and negatives are never lazy here
@@ -814,9 +838,9 @@ def resolve_neg(self: Any) -> Any:
 @op("aten::angle(Tensor self) -> Tensor", promote="float", out=True, pointwise=False)
 def angle(self: np.ndarray) -> np.ndarray:
     if self.dtype.kind == "W":
-        raise _dispatch.not_implemented("angle_cpu", self)
+        raise _op_errors.not_implemented("angle_cpu", self)
     if self.dtype.kind == "c":
-        return np.ascontiguousarray(np.angle(self))
+        return _dims.dense(np.angle(self))
     angles = np.where(np.isnan(self), self, np.where(self < 0, math.pi, 0)).astype(self.dtype)
     return laid_out(angles, self)
 

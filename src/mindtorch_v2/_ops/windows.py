@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def _declare(aten_name: str, values: Any, more: tuple[str, str] | None = None) -
     ) -> Any:
         """shape: further arguments, if one of them is not its default."""
         _check(name, length, dtype, layout)
-        n = length.__index__()
+        n = operator.index(length)
         if n < 0:
             raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
         if shape:

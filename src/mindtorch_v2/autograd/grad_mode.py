@@ -164,8 +164,10 @@ def _count_inference(change: int) -> None:
         _Inference.count += change
         if _Inference.count:
             _dispatch.new, _dispatch.new_view = _dispatch.new_in_inference, _dispatch.new_view_in_inference
+            _dispatch.new_result = _dispatch.wrap_result
         else:
             _dispatch.new, _dispatch.new_view = _dispatch.new_tensor, _dispatch.new_plain_view
+            _dispatch.new_result = _dispatch.new_plain_result
 
 
 class inference_mode(_GradContext):

@@ -191,9 +191,9 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     copy.forward_thread = node.forward_thread
     copy.fn, copy.number = node, number
     copy.replay = tensor._replay
-    base_offset = base.storage_offset()
-    copy.geometry = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset() - base_offset)
-    copy.base_shape, copy.base_stride = tuple(base.shape), base.stride()
+    geometry = (tensor._array.shape, tensor.stride(), tensor.storage_offset())
+    copy.geometry = (*geometry[:2], geometry[2] - base.storage_offset())
+    copy.base_shape, copy.base_stride = base._array.shape, base.stride()
     copy.shapes, copy.dtypes = base._array.shape, base._array.dtype
     # the node runs inside CopySlices: its first edge only says whether that gradient is needed
     copy.next = (edge(base), *node.next[1:])
@@ -212,13 +212,14 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     attach(base, copy)
     set_requires_grad(base, True)
     tensor._rg = True
-    refresh_view(tensor)
+    refresh_view(tensor, geometry)
     for saved in saved_results if tensor._grad_fn is not None else ():
         saved.part = weakref.ref(tensor._grad_fn)
 
 
-def refresh_view(view: Any) -> None:
-    """Rebuild the history of a view from its base, whose memory has been written since."""
+def refresh_view(view: Any, geometry: tuple[Any, ...] | None = None) -> None:
+    """Rebuild the history of a view, whose geometry (shape, strides, offset) may be known, from its base, whose memory has been
+    written since."""
     base = view._base
     if not base._rg:
         view._seen_version = version_of(view)
@@ -234,7 +235,7 @@ def refresh_view(view: Any) -> None:
             # torch makes the node without a call of the op: neither a recorder nor an override sees one
             as_strided = _dispatch.OPS["as_strided"]
             run = as_strided.bodies.get("run", as_strided.run)
-            rebuilt = run(base, tuple(view.shape), view.stride(), view.storage_offset())
+            rebuilt = run(base, *(geometry or (tuple(view.shape), view.stride(), view.storage_offset())))
     finally:
         state.enabled = enabled
     view._grad_fn, view._output_nr, view._rg = rebuilt._grad_fn, 0, rebuilt._rg

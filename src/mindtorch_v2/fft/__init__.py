@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _dispatch
+from .._dispatch import into_out
 from .._ops import fourier as _ops
 
 __all__ = [
@@ -33,18 +33,11 @@ __all__ = [
 ]
 
 
-def _out(result: Any, out: Any) -> Any:
-    if out is None:
-        return result
-    _dispatch.give_out(out, result._array)
-    return out
-
-
 def _transform_1d(op: Any, doc: str) -> Any:
     def transform(
         input: Any, n: int | None = None, dim: int = -1, norm: Any = None, *, out: Any = None
     ) -> Any:
-        return _out(op(input, n, dim, norm), out)
+        return into_out(op(input, n, dim, norm), out)
 
     return _set_name(transform, op, doc)
 
@@ -53,14 +46,14 @@ def _transform_2d(op: Any, doc: str) -> Any:
     def transform(
         input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None, *, out: Any = None
     ) -> Any:
-        return _out(op(input, s, dim, norm), out)
+        return into_out(op(input, s, dim, norm), out)
 
     return _set_name(transform, op, doc)
 
 
 def _transform_nd(op: Any, doc: str) -> Any:
     def transform(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Any:
-        return _out(op(input, s, dim, norm), out)
+        return into_out(op(input, s, dim, norm), out)
 
     return _set_name(transform, op, doc)
 
@@ -104,7 +97,7 @@ def fftfreq(
     """The frequencies of the entries of a transform."""
     frequencies = _ops.fftfreq(n, d, dtype=dtype)
     frequencies.requires_grad = requires_grad
-    return _out(frequencies, out)
+    return into_out(frequencies, out)
 
 
 def rfftfreq(
@@ -120,7 +113,7 @@ def rfftfreq(
     """The frequencies of the entries of a real transform."""
     frequencies = _ops.rfftfreq(n, d, dtype=dtype)
     frequencies.requires_grad = requires_grad
-    return _out(frequencies, out)
+    return into_out(frequencies, out)
 
 
 def fftshift(input: Any, dim: Any = None) -> Any:

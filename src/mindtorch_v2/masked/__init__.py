@@ -95,14 +95,12 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = Non
 
 def cumsum(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """The running sum; masked elements add 0."""
-    dtype = _sum_dtype(input, dtype)
-    return torch.cumsum(_filled(input, mask, 0), _dims(input, dim)[0], dtype=dtype).to(dtype)
+    return torch.cumsum(_filled(input, mask, 0), _dims(input, dim)[0], dtype=dtype or input.dtype)
 
 
 def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
     """The running product; masked elements multiply by 1."""
-    dtype = _sum_dtype(input, dtype)
-    return torch.cumprod(_filled(input, mask, 1), _dims(input, dim)[0], dtype=dtype).to(dtype)
+    return torch.cumprod(_filled(input, mask, 1), _dims(input, dim)[0], dtype=dtype or input.dtype)
 
 
 def _reduced(name: str, input: Any, dims: Any, keepdim: Any, dtype: Any, mask: Any) -> Any:

@@ -96,6 +96,8 @@ def sampled_addmm(
     input: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0, out: Any = None
 ) -> Any:
     """beta * input + alpha * (mat1 @ mat2) at the places of `input`, which is a CSR tensor."""
+    if out is not None:
+        raise NotImplementedError("sampled_addmm: out= is not supported")
     return _sparse_compressed.sampled_addmm(input, mat1, mat2, beta, alpha)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .. import _dispatch
+from .. import _dispatch, _op_errors
 
 __all__ = [
     "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
@@ -43,7 +43,7 @@ def _with_number(name: str) -> Any:
     def function(input: Any, other: Any, *, out: Any = None) -> Any:
         if not isinstance(input, torch.Tensor):
             if not isinstance(other, torch.Tensor):
-                raise _dispatch.no_overload("special_" + name, input, other)
+                raise _op_errors.no_overload("special_" + name, input, other)
             input = torch.tensor(input)
         return call(input, other) if out is None else call(input, other, out=out)
 
@@ -56,7 +56,7 @@ def _polynomial(name: str) -> Any:
     def function(input: Any, n: Any, *, out: Any = None) -> Any:
         if not isinstance(input, torch.Tensor):
             if not isinstance(n, torch.Tensor):
-                raise _dispatch.no_overload("special_" + name, input, n)
+                raise _op_errors.no_overload("special_" + name, input, n)
             input = torch.tensor(input)
         return call(input, n) if out is None else call(input, n, out=out)
 
@@ -97,14 +97,7 @@ laguerre_polynomial_l, legendre_polynomial_p = (
 
 def ndtr(input: Any, *, out: Any = None) -> Any:
     """The cumulative distribution function of the standard normal distribution."""
-    return _out(_dispatch.OPS["special_ndtr"].entry(input), out)
-
-
-def _out(made: Any, out: Any) -> Any:
-    if out is None:
-        return made
-    _dispatch.give_out(out, made._array)
-    return out
+    return _dispatch.copied_into_out(_dispatch.OPS["special_ndtr"].entry(input), out)
 
 
 def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
@@ -134,27 +127,27 @@ def gammaincc(input: Any, other: Any, *, out: Any = None) -> Any:
 
 def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
     """The n-th derivative of digamma."""
-    return _out(torch.polygamma(n, input), out)
+    return _dispatch.into_out(torch.polygamma(n, input), out)
 
 
 def multigammaln(input: Any, p: int, *, out: Any = None) -> Any:
     """The logarithm of the multivariate gamma function of dimension `p`."""
-    return _out(torch.mvlgamma(input, p), out)
+    return _dispatch.into_out(torch.mvlgamma(input, p), out)
 
 
 def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
     """The logarithm of the odds; with `eps`, elements are first clamped to [eps, 1 - eps]."""
-    return _out(torch.logit(input, eps), out)
+    return _dispatch.into_out(torch.logit(input, eps), out)
 
 
 def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
     """The nearest integer, or the nearest number with `decimals` digits."""
-    return _out(torch.round(input, decimals=decimals), out)
+    return _dispatch.into_out(torch.round(input, decimals=decimals), out)
 
 
 def logsumexp(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:
     """The logarithm of the sum of exponentials over `dim`."""
-    return _out(torch.logsumexp(input, dim, keepdim), out)
+    return _dispatch.into_out(torch.logsumexp(input, dim, keepdim), out)
 
 
 def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
