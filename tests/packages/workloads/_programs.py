@@ -39,3 +39,25 @@ def train(model: Any, optimizer: Any, steps: int = 5) -> list[float]:
         optimizer.step()
         losses.append(loss.item())
     return losses
+
+
+def lightning_module(optimizer: Any, **options: Any) -> Any:
+    """The network as a module of lightning that keeps its losses; optimizer: the class, with its options."""
+    import lightning as L
+    import torch
+
+    class Model(L.LightningModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = network()
+            self.losses: list[float] = []
+
+        def training_step(self, batch: Any, index: int) -> Any:
+            loss = torch.nn.functional.cross_entropy(self.model(batch[0]), batch[1])
+            self.losses.append(loss.item())
+            return loss
+
+        def configure_optimizers(self) -> Any:
+            return optimizer(self.parameters(), **options)
+
+    return Model()

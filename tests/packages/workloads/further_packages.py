@@ -6,10 +6,11 @@ import os
 import tempfile
 from typing import Any
 
-from ._programs import data, network, numbers
+from ._programs import data, lightning_module, network, numbers
 
 __all__ = [
-    "deepctr_torch", "fastai_vision", "keras", "laplace_torch", "lightly", "lightning_ddp", "pyro_jit", "snntorch", "torchio",
+    "deepctr_torch", "fastai_vision", "keras", "kornia_hausdorff", "laplace_torch", "lightly", "lightning_ddp", "monai_batches", "pyro_jit",
+    "snntorch", "torch_geometric_hetero", "torchrl_sac", "torchdata", "torchio", "transformers_mamba",
 ]  # fmt: skip
 
 
@@ -50,22 +51,8 @@ def lightning_ddp() -> dict[str, Any]:
     import lightning as L
     import torch
 
-    class Model(L.LightningModule):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = network()
-            self.losses: list[float] = []
-
-        def training_step(self, batch: Any, index: int) -> Any:
-            loss = torch.nn.functional.cross_entropy(self.model(batch[0]), batch[1])
-            self.losses.append(loss.item())
-            return loss
-
-        def configure_optimizers(self) -> Any:
-            return torch.optim.AdamW(self.parameters(), lr=0.05)
-
     L.seed_everything(1, workers=True, verbose=False)
-    model = Model()
+    model = lightning_module(torch.optim.AdamW, lr=0.05)
     L.Trainer(
         strategy="ddp", devices=1, accelerator="cpu", max_epochs=1, enable_progress_bar=False, logger=False,
         enable_checkpointing=False, enable_model_summary=False,
@@ -225,3 +212,142 @@ def deepctr_torch() -> dict[str, Any]:
         history = model.fit(rows, clicks, batch_size=8, epochs=2, verbose=0, shuffle=False).history
         results[kind.__name__] = [*history["loss"], *model.predict(rows, 8)[:3, 0].tolist()]
     return results
+
+
+def torch_geometric_hetero() -> dict[str, Any]:
+    import torch
+    import torch_geometric.nn as gnn
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.linear = gnn.SAGEConv((-1, -1), 8), gnn.Linear(-1, 4)
+            self.second = gnn.GATConv((-1, -1), 4, add_self_loops=False)
+
+        def forward(self, x: Any, edge_index: Any) -> Any:
+            x = self.first(x, edge_index).relu()
+            return self.second(x, edge_index) + self.linear(x)
+
+    torch.manual_seed(0)
+    nodes = {"paper": torch.randn(4, 5), "author": torch.randn(3, 6)}
+    edges = {
+        ("author", "writes", "paper"): torch.tensor([[0, 1, 2, 0], [0, 1, 2, 3]]),
+        ("paper", "written_by", "author"): torch.tensor([[0, 1, 2, 3], [0, 1, 2, 0]]),
+    }
+    model = gnn.to_hetero(Network(), (list(nodes), list(edges)))
+    model(nodes, edges)  # fixes the sizes
+    with torch.no_grad():
+        for i, parameter in enumerate(model.parameters()):
+            parameter.copy_(torch.randn(parameter.shape, generator=torch.Generator().manual_seed(i)))
+    results = model(nodes, edges)
+    sum(result.sum() for result in results.values()).backward()
+    return {
+        "results": {name: numbers(result) for name, result in results.items()},
+        "gradients": [parameter.grad.sum().item() for parameter in model.parameters()],
+        "code": model.code,
+    }
+
+
+def kornia_hausdorff() -> dict[str, Any]:
+    import torch
+    from kornia.losses import HausdorffERLoss
+
+    torch.manual_seed(0)
+    values = torch.rand(1, 2, 8, 8, requires_grad=True)
+    loss = HausdorffERLoss()(values, torch.randint(0, 2, (1, 1, 8, 8)))
+    loss.backward()
+    return {"loss": loss.item(), "gradient": numbers(values.grad)}
+
+
+def monai_batches() -> dict[str, Any]:
+    import torch
+    from monai import transforms
+    from monai.data import CacheDataset, DataLoader, decollate_batch
+    from monai.utils import set_determinism
+
+    set_determinism(0)
+    samples = [{"image": torch.rand(1, 8, 8), "label": torch.ones(1, 8, 8)} for _ in range(4)]
+    crops = transforms.RandCropByPosNegLabeld(["image", "label"], "label", (4, 4), 1, 1, 2)
+    steps = transforms.Compose(
+        [transforms.ScaleIntensityd("image"), crops, transforms.RandFlipd(["image"], 1.0)]
+    )
+    batch = next(iter(DataLoader(CacheDataset(samples, steps, progress=False), batch_size=2)))
+    parts = decollate_batch(batch)
+    return {
+        "images": numbers(batch["image"].as_tensor()),
+        "parts": [numbers(part["image"].as_tensor()) for part in parts],
+    }
+
+
+def torchdata() -> dict[str, Any]:
+    import torch
+    from torchdata import nodes
+    from torchdata.stateful_dataloader import StatefulDataLoader
+
+    def loader(workers: int) -> Any:
+        generator = torch.Generator().manual_seed(0)
+        return StatefulDataLoader(
+            list(range(12)), batch_size=3, shuffle=True, generator=generator, num_workers=workers
+        )
+
+    resumed = {}
+    for workers in (0, 2):
+        first = loader(workers)
+        batches = iter(first)
+        next(batches)
+        state = first.state_dict()
+        second = loader(workers)
+        second.load_state_dict(state)
+        resumed[str(workers)] = [[batch.tolist() for batch in batches], [batch.tolist() for batch in second]]
+    doubled = nodes.Mapper(nodes.IterableWrapper(range(10)), lambda x: torch.tensor(x * 2))
+    batches = nodes.Loader(nodes.Batcher(doubled, 4, drop_last=False))
+    return {"resumed": resumed, "nodes": [[int(x) for x in batch] for batch in batches]}
+
+
+def transformers_mamba() -> dict[str, Any]:
+    import torch
+    from transformers import MambaConfig, MambaForCausalLM
+
+    torch.manual_seed(0)
+    model = MambaForCausalLM(MambaConfig(hidden_size=32, num_hidden_layers=2, vocab_size=50, state_size=4))
+    tokens = torch.arange(12).view(2, 6)
+    output = model(tokens, labels=tokens)
+    output.loss.backward()
+    return {"loss": output.loss.item(), "logits": numbers(output.logits[0, -1])}
+
+
+def torchrl_sac() -> dict[str, Any]:
+    import torch
+    from tensordict import TensorDict
+    from tensordict.nn import NormalParamExtractor, TensorDictModule
+    from torchrl.data import Bounded
+    from torchrl.modules import ProbabilisticActor, TanhNormal, ValueOperator
+    from torchrl.objectives import SACLoss
+
+    class Value(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(6, 1)
+
+        def forward(self, observation: Any, action: Any) -> Any:
+            return self.linear(torch.cat([observation, action], -1))
+
+    torch.manual_seed(0)
+    parameters = torch.nn.Sequential(torch.nn.Linear(4, 4), NormalParamExtractor())
+    actor = ProbabilisticActor(
+        TensorDictModule(parameters, ["observation"], ["loc", "scale"]), in_keys=["loc", "scale"],
+        spec=Bounded(-1, 1, (2,)), distribution_class=TanhNormal, return_log_prob=True,
+    )  # fmt: skip
+    loss = SACLoss(actor, ValueOperator(Value(), in_keys=["observation", "action"]))
+    ended = torch.zeros(6, 1, dtype=torch.bool)
+    following = {
+        "observation": torch.randn(6, 4),
+        "reward": torch.randn(6, 1),
+        "done": ended,
+        "terminated": ended,
+    }
+    steps = TensorDict({"observation": torch.randn(6, 4), "action": torch.rand(6, 2), "next": following}, [6])
+    losses = loss(steps)
+    (losses["loss_actor"] + losses["loss_qvalue"]).backward()
+    gradients = [parameter.grad.sum().item() for parameter in loss.parameters() if parameter.grad is not None]
+    return {"losses": {name: value.item() for name, value in losses.items()}, "gradients": gradients}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
-from ._programs import data, network, numbers
+from ._programs import data, lightning_module, network, numbers
 
 __all__ = [
     "fastai", "ignite", "lightning", "mmengine", "opacus", "pytorch_metric_learning", "skorch", "stable_baselines3", "tensordict", "torchmetrics",
@@ -24,20 +24,6 @@ def lightning() -> dict[str, Any]:
     import torch
     from lightning.pytorch.profilers import PyTorchProfiler, SimpleProfiler
 
-    class Model(L.LightningModule):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = network()
-            self.losses: list[float] = []
-
-        def training_step(self, batch: Any, index: int) -> Any:
-            loss = torch.nn.functional.cross_entropy(self.model(batch[0]), batch[1])
-            self.losses.append(loss.item())
-            return loss
-
-        def configure_optimizers(self) -> Any:
-            return torch.optim.Adam(self.parameters(), lr=0.01)
-
     with tempfile.TemporaryDirectory() as folder:
         options = {
             "accelerator": "cpu",
@@ -45,11 +31,11 @@ def lightning() -> dict[str, Any]:
             "enable_progress_bar": False,
             "enable_model_summary": False,
         }
-        first = Model()
+        first = lightning_module(torch.optim.Adam, lr=0.01)
         trainer = L.Trainer(max_epochs=1, profiler=SimpleProfiler(), default_root_dir=folder, **options)
         trainer.fit(first, _loader())
         trainer.save_checkpoint(f"{folder}/model.ckpt")
-        second = Model()
+        second = lightning_module(torch.optim.Adam, lr=0.01)
         profiler = PyTorchProfiler(dirpath=folder, filename="profile", emit_nvtx=False)
         trainer = L.Trainer(max_epochs=2, profiler=profiler, default_root_dir=folder, **options)
         trainer.fit(second, _loader(), ckpt_path=f"{folder}/model.ckpt", weights_only=False)
