@@ -6,6 +6,7 @@ import gc
 import importlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -34,6 +35,15 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def pytest_sessionstart() -> None:
+    """Give signals back their effect: a shell starts background jobs with some of them ignored, and so would be the programs of the tests."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)
