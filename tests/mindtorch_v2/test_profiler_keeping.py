@@ -104,7 +104,7 @@ def work(kind: str) -> None:
 KINDS = ("train", "factories", "gradient", "memory", "views", "collect", "wait")
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     program=st.lists(st.sampled_from(KINDS), min_size=1, max_size=6), flags=st.sets(st.sampled_from(FLAGS))
 )
