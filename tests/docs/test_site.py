@@ -96,3 +96,17 @@ def test_the_build_script_is_valid() -> None:
     if shutil.which("bash") is None:
         pytest.skip("NOT CHECKED: there is no bash here")
     subprocess.run(["bash", "-n", str(ROOT / ".ci" / "run")], check=True, timeout=600)
+
+
+def test_the_build_script_tries_again_what_fetches_packages_and_fails_if_that_always_fails() -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("NOT CHECKED: there is no bash here")
+    fetch = re.search(
+        r"^fetch\(\) \{\n.*?^\}\n", (ROOT / ".ci" / "run").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert fetch is not None
+    program = "set -euo pipefail\nsleep() { :; }\ntries=0\n" + fetch[0]
+    program += 'third_time() { tries=$((tries + 1)); [ "$tries" = 3 ]; }\nfetch third_time && echo "$tries"\n'
+    program += "fetch false || echo fails\nfetch false\necho not reached\n"
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=False, timeout=600)
+    assert (done.returncode, done.stdout.split()) == (1, ["3", "fails"])
