@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -155,13 +156,13 @@ def page(window: Browser) -> Iterator[Browser]:
     assert window.complaints == []
 
 
-def time_text(us: float, digits: int = 3) -> str:
-    """A time as the page words it."""
-    ns = us * 1000
-    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+def time_text(us: float) -> str:
+    """A time as the page words it: of whole nanoseconds, rounded as browsers do (halves up)."""
+    ns = round(us * 1000)
+    for size, unit in ((10**9, "s"), (10**6, "ms"), (10**3, "µs")):
         if abs(ns) >= size:
-            return f"{ns / size:.{digits}f} {unit}"
-    return "0" if ns == 0 else f"{round(ns)} ns"
+            return f"{Decimal(ns / size).quantize(Decimal('0.001'), ROUND_HALF_UP)} {unit}"
+    return "0" if ns == 0 else f"{ns} ns"
 
 
 NOTHING_STICKS_OUT = "document.documentElement.scrollWidth <= innerWidth"
