@@ -501,7 +501,7 @@ def test_a_disk_that_is_full_at_any_write_costs_only_what_comes_after(
         return pwrite(file, data, at)
 
     monkeypatch.setattr(os, "pwrite", write)
-    monkeypatch.setattr(keeping, "PERIOD_S", 60.0)
+    monkeypatch.setattr(keeping, "PERIOD_S", 3600.0)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         with profile(spill_dir=tmp_path) as prof:
@@ -547,7 +547,7 @@ def test_a_disk_slower_than_the_recording_takes_bounded_memory_and_what_is_dropp
             most_waiting = max(most_waiting, sum(logs.nbytes for _, logs in keeper._pending))
         return pwrite(file, data, at)
 
-    monkeypatch.setattr(keeping, "PERIOD_S", 60.0)
+    monkeypatch.setattr(keeping, "PERIOD_S", 3600.0)
     monkeypatch.setattr(keeping, "_MOST_PENDING", 20_000)
     monkeypatch.setattr(spill_file, "_LONGEST_WRITE", 200)
     with warnings.catch_warnings(record=True) as told:
@@ -830,7 +830,7 @@ def test_callers_that_end_in_a_later_part_are_still_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spill_tables, "_CARRIED_ROWS", 64)
-    monkeypatch.setattr(keeping, "PERIOD_S", 60.0)
+    monkeypatch.setattr(keeping, "PERIOD_S", 3600.0)
     with profile(record_shapes=True, spill_dir=tmp_path) as prof:
         take = prof.profiler._recorder.keeper.take
         x = torch.ones(3, requires_grad=True)
