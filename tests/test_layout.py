@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import random
 from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+import mindtorch_v2 as torch
 
 ROOT = Path(__file__).parents[1]
 SOURCE, TESTS = ROOT / "src" / "mindtorch_prof", ROOT / "tests" / "mindtorch_prof"
@@ -58,3 +66,32 @@ def test_no_two_helpers_of_tests_have_one_name() -> None:
     names = [path.name for folder in folders for path in (ROOT / "tests" / folder).glob("*.py")]
     assert len(names) > 20
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_hypothesis_draws_the_same_examples_in_every_run_and_does_not_look_at_the_clock(
+    pytestconfig: pytest.Config,
+) -> None:
+    assert settings().derandomize or pytestconfig.getoption("--hypothesis-profile") == "search"
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check
+
+
+def test_settings_of_single_tests_do_not_bring_the_clock_back() -> None:
+    """A list of suppressed checks replaces the profile's list."""
+    forgetful = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.keyword) and node.arg == "suppress_health_check":
+                given = ast.unparse(node.value)
+                if "too_slow" not in given and given not in {"[*HealthCheck]", "list(HealthCheck)"}:
+                    forgetful.append(f"{path.relative_to(ROOT)}:{node.value.lineno}")
+    assert forgetful == []
+
+
+@pytest.mark.parametrize("_run", [1, 2])
+def test_random_numbers_do_not_depend_on_the_tests_before(_run: int) -> None:
+    drawn = (random.random(), float(np.random.random()), torch.rand(()).item())  # noqa: NPY002
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002
+    torch.manual_seed(0)
+    assert drawn == (random.random(), float(np.random.random()), torch.rand(()).item())  # noqa: NPY002

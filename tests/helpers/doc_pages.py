@@ -164,7 +164,7 @@ def _run_in_shell(text: str) -> tuple[int, str]:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr

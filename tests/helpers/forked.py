@@ -7,7 +7,7 @@ import signal
 import time
 
 
-def ends_well(child: int, seconds: float = 30) -> bool:
+def ends_well(child: int, seconds: float = 300) -> bool:
     """Wait for a child: whether it ended with exit code 0 in this time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

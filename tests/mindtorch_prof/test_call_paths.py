@@ -28,7 +28,7 @@ calls = st.lists(st.tuples(st.sampled_from("abc"), st.integers(-1, 30)), max_siz
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @pytest.mark.parametrize("deepest", [1000, 0], ids=["level by level", "one by one"])
 @given(calls=calls)
 def test_a_path_leads_from_a_call_to_its_outermost_caller(

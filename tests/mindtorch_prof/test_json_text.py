@@ -91,7 +91,7 @@ def test_perfetto_opens_what_every_writer_wrote(written: Path, ecosystem: Path) 
         [python, str(script), str(written), "--perfetto", "--schema"],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )
     if "not installed" in done.stdout + done.stderr:

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import errno
-import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import kineto_documents as documents
-import numpy as np
 import pytest
 
 from mindtorch_prof import cli
 from mindtorch_prof.memory_limit import memory_limit
 
 
-def test_more_memory_than_the_limit_is_a_memory_error_and_the_limit_ends() -> None:
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    with pytest.raises(MemoryError), memory_limit(1 << 30):
-        np.ones(1 << 28)
-    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+def test_more_memory_than_the_limit_is_a_memory_error_and_the_limit_ends(
+    run_python: Callable[..., str],
+) -> None:
+    # in a process of its own: the limit holds for all threads, and pytest's processes have others
+    program = """
+        import resource
+        import numpy as np
+        from mindtorch_prof.memory_limit import memory_limit
+        before = resource.getrlimit(resource.RLIMIT_DATA)
+        try:
+            with memory_limit(1 << 30):
+                np.ones(1 << 28)
+        except MemoryError:
+            print("refused", resource.getrlimit(resource.RLIMIT_DATA) == before)
+    """
+    assert run_python(program) == "refused True\n"
 
 
 @pytest.mark.parametrize("command", [*cli._COMMANDS, "demo"])

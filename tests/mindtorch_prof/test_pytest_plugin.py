@@ -62,7 +62,7 @@ def run(folder: Path, *options: str, count: int = 1) -> tuple[int, str]:
         },
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     return done.returncode, done.stdout + done.stderr

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 import rank_programs
 import recorded_cases
+from free_ports import free_port
 
 import mindtorch_v2 as torch
 
@@ -22,17 +22,11 @@ def test_a_case_shows_what_torch_showed(module: str, case: str) -> None:
     recorded_cases.check(module, case)
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that three processes write, which run all programs of `rank_programs`."""
     folder = tmp_path_factory.mktemp("job")
-    ports = [_free_port() for _ in rank_programs.PROGRAMS]
+    ports = [free_port() for _ in rank_programs.PROGRAMS]
     torch.multiprocessing.spawn(rank_programs.all_programs, (3, ports, str(folder)), 3)
     return folder
 

@@ -113,9 +113,14 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # under nohup a program would go on
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # noqa: PLW1509
+        preexec_fn=_with_default_signals,  # noqa: PLW1509
     )
+
+
+def _with_default_signals() -> None:
+    """Under nohup, or in the background of a shell, a program would go on."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 Results = Callable[[str], Done]
@@ -129,7 +134,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Results:
         options, program, arguments = PROGRAMS[name]
         (folder / "program.py").write_text(textwrap.dedent(program))
         process = start(folder, *options, "program.py", *arguments)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         return Done(process.returncode, out, err, folder)
 
     with ThreadPoolExecutor(4) as pool:
@@ -193,7 +198,7 @@ def test_a_signal_ends_the_program_after_its_trace_is_written(tmp_path: Path) ->
         assert process.stdout.readline() == "ready\n"
         process.send_signal(getattr(signal, name))
     for name, process in processes.items():
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=600)
         assert process.returncode == codes[name]
         assert "never" not in out
         assert ("KeyboardInterrupt" in err) == (name == "SIGINT")
@@ -222,13 +227,13 @@ def test_modules_run_as_python_does_with_m(tmp_path: Path) -> None:
         "import sys, torch\nfrom .helper import value\nprint(__package__, sys.argv[1:], value)\n"
     )
     process = start(tmp_path, "--quiet", "-m", "package", "--x", "1")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=600)
     assert (process.returncode, out) == (0, "package ['--x', '1'] 3\n"), err
 
 
 def test_a_module_that_is_not_there_ends_with_code_2(tmp_path: Path) -> None:
     process = start(tmp_path, "-m", "nothing.at.all")
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 2
     assert err.startswith("mindtorch-prof: there is no module nothing.at.all")
 

@@ -300,14 +300,14 @@ def profile_function_set_in(thread: str) -> Iterator[None]:
     def other() -> None:
         sys.setprofile(lambda *_: None)
         ready.set()
-        end.wait(10)
+        end.wait(300)
 
     helper = threading.Thread(target=other)
     if thread == "this":
         sys.setprofile(lambda *_: None)
     elif thread == "another":
         helper.start()
-        ready.wait(10)
+        ready.wait(300)
     try:
         yield
     finally:
@@ -336,20 +336,20 @@ def test_a_stop_while_another_thread_is_in_an_op_leaves_no_profile_function(each
     left: list[Any] = []
 
     def other() -> None:
-        begin.wait(10)
+        begin.wait(300)
         len(())  # traced from here on
         prof.profiler._recorder.core.call_untraced(wait)
         left.append(sys.getprofile())
 
     def wait() -> None:
         inside.set()
-        end.wait(10)
+        end.wait(300)
 
     thread = threading.Thread(target=other)
     thread.start()
     with profile(with_stack=True) as prof:
         begin.set()
-        inside.wait(10)
+        inside.wait(300)
     if sys.version_info >= (3, 12):  # whose events would stay on, and make every call slower
         left.append(any(tools >> 6 & 1 for tools in sys.monitoring._all_events().values()) or None)
     end.set()

@@ -14,6 +14,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def work(kind: str) -> None:
 KINDS = ("train", "factories", "gradient", "memory", "views", "collect", "wait")
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     program=st.lists(st.sampled_from(KINDS), min_size=1, max_size=6), flags=st.sets(st.sampled_from(FLAGS))
 )
@@ -218,7 +219,7 @@ def test_each_cycle_of_a_schedule_has_a_folder(tmp_path: Path) -> None:
 
 
 _HEAD = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 for ends in (signal.SIGTERM, signal.SIGHUP):  # also under nohup, which leaves a signal ignored
     signal.signal(ends, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -230,6 +231,11 @@ with profile(record_shapes=True):  # measures what recording costs, once for all
 def work(n):
     for _ in range(n):
         x + 1
+def wait_until_written():
+    keeper, written = prof.profiler._recorder.keeper, threading.Event()
+    keep = keeper._keep
+    keeper._keep = lambda: (keep(), written.set())
+    assert written.wait(300)
 for number, program in enumerate(PROGRAMS):
     child = os.fork()
     if not child:
@@ -270,7 +276,7 @@ _KILLED = """
 prof.start()
 with record_function("outer"):
     work(300)
-    time.sleep(1)
+    wait_until_written()
     work(5)
     {}
 """
@@ -279,7 +285,7 @@ KILLS = [_KILLED.format(end) for end in _KILLING]
 FORKS = """
 prof.start()
 work(100)
-time.sleep(0.3)
+wait_until_written()
 if os.fork():
     work(100)
     assert os.wait()[1] == 0
@@ -298,7 +304,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, Path
     programs = [*ENDS, *OWN_HANDLERS, *KILLS, FORKS]
     text = f"PROGRAMS, FOLDER = {programs!r}, {os.fspath(folder)!r}" + _HEAD
     done = subprocess.run(
-        [sys.executable, "-c", text], check=True, capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", text], check=True, capture_output=True, text=True, timeout=600
     )
     codes = map(int, done.stdout.split())
     return {
@@ -355,7 +361,7 @@ def test_without_a_spill_folder_or_where_that_is_not_wanted_no_handler_is_set(
 
 
 @pytest.mark.parametrize("program", KILLS)
-def test_what_is_older_than_a_second_survives_a_kill(
+def test_what_was_written_while_the_recording_went_on_survives_a_kill(
     ended: dict[str, tuple[int, Path]], program: str
 ) -> None:
     loaded = mindtorch_prof.load(ended[program][1])
@@ -383,7 +389,7 @@ def test_a_process_that_is_forked_while_rows_are_taken_can_end(tmp_path: Path) -
     def take() -> None:
         with keeper._lock:
             taken.set()
-            forked.wait(60)
+            forked.wait(300)
 
     thread = threading.Thread(target=take)
     thread.start()
@@ -443,7 +449,7 @@ def with_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("processes")
     (folder / "program.py").write_text(_PROCESSES)
     command = [sys.executable, os.fspath(folder / "program.py"), os.fspath(folder)]
-    subprocess.run(command, check=True, timeout=100)
+    subprocess.run(command, check=True, timeout=600)
     return folder
 
 
@@ -495,7 +501,7 @@ def test_a_disk_that_is_full_at_any_write_costs_only_what_comes_after(
         return pwrite(file, data, at)
 
     monkeypatch.setattr(os, "pwrite", write)
-    monkeypatch.setattr(keeping, "PERIOD_S", 60.0)
+    monkeypatch.setattr(keeping, "PERIOD_S", 3600.0)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         with profile(spill_dir=tmp_path) as prof:
@@ -541,7 +547,7 @@ def test_a_disk_slower_than_the_recording_takes_bounded_memory_and_what_is_dropp
             most_waiting = max(most_waiting, sum(logs.nbytes for _, logs in keeper._pending))
         return pwrite(file, data, at)
 
-    monkeypatch.setattr(keeping, "PERIOD_S", 60.0)
+    monkeypatch.setattr(keeping, "PERIOD_S", 3600.0)
     monkeypatch.setattr(keeping, "_MOST_PENDING", 20_000)
     monkeypatch.setattr(spill_file, "_LONGEST_WRITE", 200)
     with warnings.catch_warnings(record=True) as told:
@@ -581,7 +587,7 @@ print(row.count, len(told))
 
 def test_a_write_that_the_system_cuts_short_leaves_all_chunks_before_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _SMALL_DISK, os.fspath(tmp_path)]
-    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=100)
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600)
     assert said.stdout.split() == ["40000", "1"]  # all of it is in memory, and one warning was given
     trace = spilled(tmp_path)
     kept = names(trace).count("aten::add")
@@ -772,21 +778,29 @@ def test_memory_stays_within_what_was_asked_for(often: None) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"max_events": 10_000}, {"spill_dir": True}])
 def test_a_snapshot_has_what_was_recorded_and_recording_goes_on(
-    each_core: Any, tmp_path: Path, options: dict[str, Any]
+    each_core: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
+    from mindtorch_v2.profiler import recording
+
     options = {**options, "spill_dir": tmp_path} if "spill_dir" in options else options
     with profile(**EVERYTHING, **options) as prof:
         with record_function("open"):
             torch.ones(2) + 1
             first = prof.snapshot()
-            time.sleep(0.05)
+            time.sleep(0.001)
+            between_ns = time.perf_counter_ns()
+            time.sleep(0.001)
             torch.ones(2) * 2
-            second = prof.snapshot(seconds=0.04)
+            now_ns = time.perf_counter_ns()
+            seconds = (now_ns - between_ns) / 1e9
+            with monkeypatch.context() as clock:  # however long it takes until the snapshot begins
+                clock.setattr(recording, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns))
+                second = prof.snapshot(seconds=seconds)
     assert names(first.trace).count("aten::add") == 1
     assert (names(first.trace).count("open"), first.health.unfinished) == (1, 1)
     assert "aten::add" not in names(second.trace)
     assert names(second.trace).count("aten::mul") == 1
-    assert "only the last 0.04 s" in second.health.line()
+    assert f"only the last {seconds:g} s" in second.health.line()
     trace = prof.profiler._results.trace
     assert [name for name in names(trace) if name in ("aten::add", "aten::mul", "open")] == [
         "open",
@@ -816,7 +830,7 @@ def test_callers_that_end_in_a_later_part_are_still_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spill_tables, "_CARRIED_ROWS", 64)
-    monkeypatch.setattr(keeping, "PERIOD_S", 60.0)
+    monkeypatch.setattr(keeping, "PERIOD_S", 3600.0)
     with profile(record_shapes=True, spill_dir=tmp_path) as prof:
         take = prof.profiler._recorder.keeper.take
         x = torch.ones(3, requires_grad=True)

@@ -306,15 +306,18 @@ def test_generators_with_many_ops_keep_what_they_call():
 @pytest.mark.skipif(not REACHES_RUNNING_THREADS, reason="the Python core of Python 3.10 and 3.11 cannot")
 def test_calls_of_threads_that_ran_before_are_seen_and_those_of_later_ones_are_not():
     go, done, end = threading.Event(), threading.Event(), threading.Event()
+    running = threading.Barrier(3, timeout=300)
 
     def earlier():
-        go.wait(10)
+        running.wait()
+        go.wait(300)
         plain()
         done.set()
-        end.wait(10)
+        end.wait(300)
 
     def waiting():
-        end.wait(10)
+        running.wait()
+        end.wait(300)
 
     def later():
         plain()
@@ -322,9 +325,10 @@ def test_calls_of_threads_that_ran_before_are_seen_and_those_of_later_ones_are_n
     threads = [threading.Thread(target=earlier), threading.Thread(target=waiting)]
     for thread in threads:
         thread.start()
+    running.wait()
     with traced() as prof:
         go.set()
-        done.wait(10)
+        done.wait(300)
         thread = threading.Thread(target=later)
         thread.start()
         thread.join()
@@ -374,17 +378,17 @@ def test_no_other_thread_keeps_a_profile_function():
     ask, asked, end = threading.Event(), threading.Event(), threading.Event()
 
     def other():
-        ask.wait(10)
+        ask.wait(300)
         found.append(sys.getprofile())
         asked.set()
-        end.wait(10)
+        end.wait(300)
 
     thread = threading.Thread(target=other)
     thread.start()
     with traced():
         plain()
     ask.set()
-    asked.wait(10)
+    asked.wait(300)
     end.set()
     thread.join()
     assert found == [None]
@@ -400,13 +404,13 @@ def test_a_profile_function_of_another_thread_that_somebody_else_set_stays():
     def other():
         sys.setprofile(theirs)
         ready.set()
-        ask.wait(10)
+        ask.wait(300)
         found.append(sys.getprofile())
         sys.setprofile(None)
 
     thread = threading.Thread(target=other)
     thread.start()
-    ready.wait(10)
+    ready.wait(300)
     with traced():
         plain()
     ask.set()

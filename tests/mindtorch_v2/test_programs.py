@@ -36,7 +36,7 @@ def printed() -> dict[str, list[str]]:
         text=True,
         env={**os.environ, "PYTHONPATH": path},
         check=False,
-        timeout=120,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)

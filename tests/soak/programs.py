@@ -255,7 +255,9 @@ def kills(random_: random.Random, folder: Path) -> int:
 
 
 _SPILLS = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
 import mindtorch_v2 as torch
 from mindtorch_v2.profiler import profile
 x = torch.ones(3)
@@ -266,25 +268,38 @@ with profile(spill_dir=sys.argv[1], **flags):
         x.add(1)
         os.pwrite(done, b"%12d" % number, 0)
 """
-_SPILLED_AFTER = 2.5  # seconds after which an op has to be on disk, with room for a loaded machine
+_SPILLED_S = 300.0  # in which an op has to be on disk: some tenths of a second, but machines stand still
+
+
+def n_spilled(folder: Path) -> int:
+    """How many ops a spill folder has: of a process that has ended, or one that goes on."""
+    trace = load(folder).as_recorded().trace
+    return int(np.array([name == "aten::add" for name in trace.names] or [False])[trace.name].sum())
 
 
 def spills(random_: random.Random, folder: Path) -> int:
-    """A process that is ended while it spills: what was done some time before is in its folder, once."""
+    """A process that is ended while it spills: what it did before is in its folder, by and by and once."""
     spilled, done = folder / "spilled", folder / "done"
     flags = [name for name, wanted in options(random_).items() if wanted]
     program = [sys.executable, "-c", _SPILLS, str(spilled), str(done), *flags]
     process = subprocess.Popen(program, stderr=subprocess.DEVNULL)
-    while not done.exists() or not done.read_bytes():
-        assert process.poll() is None, "the program ended by itself"
-        time.sleep(0.01)
-    time.sleep(0.5 * random_.random())
-    before = int(done.read_bytes())
-    ending = random_.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
-    if ending == signal.SIGKILL:
-        time.sleep(_SPILLED_AFTER)
-    process.send_signal(ending)
-    process.wait()
+    try:
+        while not done.exists() or not done.read_bytes():
+            assert process.poll() is None, "the program ended by itself"
+            time.sleep(0.01)
+        time.sleep(0.5 * random_.random())
+        before = int(done.read_bytes())
+        ending = random_.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
+        if ending == signal.SIGKILL:
+            until = time.monotonic() + _SPILLED_S
+            while n_spilled(spilled) < before:
+                assert time.monotonic() < until, "what was done is not written"
+                time.sleep(0.1)
+        process.send_signal(ending)
+        process.wait()
+    finally:
+        process.kill()
+        process.wait()
     after = int(done.read_bytes())
     trace = load(spilled).as_recorded().trace
     is_add = np.array([name == "aten::add" for name in trace.names] or [False])[trace.name]

@@ -1,7 +1,8 @@
 """Run random programs for some minutes, then check the invariants and print one line of figures.
 
-    scripts/soak [--minutes 1] [--seed N] [--program NAME ...]
+    scripts/soak [--minutes 1 | --runs N] [--seed N] [--program NAME ...]
 
+A number of runs instead of a time gives the same programs on every machine, however fast it is.
 The programs are those of tests/soak/programs.py. After them nothing may be left: no recording, thread,
 file descriptor, process or temporary file, and no memory that grows. Ends with 1 if something is, or if a
 program saw something else than the truth; the seed and the number of the run repeat it.
@@ -34,7 +35,7 @@ from programs import PROGRAMS
 
 from mindtorch_v2 import _recording_hooks
 
-GROWTH = 16 << 20  # bytes by which the process may grow after the first third of the time
+GROWTH = 16 << 20  # bytes by which the process may grow after the first third of the programs
 WARM_RUNS = 1  # of each program: imports, caches and pools of threads are not growth
 
 
@@ -86,6 +87,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--runs", type=int, help="so many programs, however long they take")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--program", nargs="*", choices=list(PROGRAMS), default=list(PROGRAMS))
     options = parser.parse_args()
@@ -104,11 +106,15 @@ def main() -> int:
     after_baseline = (
         0  # programs; at least one per kind, so that a short soak on a slow machine checks growth too
     )
-    while (passed := time.monotonic() - start) < 60 * options.minutes or after_baseline < len(
-        options.program
-    ):
+
+    def share_done() -> float:
+        if options.runs is not None:
+            return runs.total() / options.runs
+        return (time.monotonic() - start) / (60 * options.minutes)
+
+    while (share := share_done()) < 1 or after_baseline < len(options.program):
         warm = all(runs[name] >= WARM_RUNS for name in options.program)
-        if not warm or passed < 20 * options.minutes:
+        if not warm or share < 1 / 3:
             first, files, alive = resident(), descriptors(), threading.active_count()
             after_baseline = 0
         after_baseline += 1

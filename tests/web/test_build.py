@@ -18,7 +18,7 @@ def test_the_built_pages_are_what_their_sources_give(tmp_path: Path) -> None:
     if not WEB.is_dir() or shutil.which("node") is None or not (WEB / "node_modules" / "esbuild").is_dir():
         pytest.skip("NOT CHECKED: whether the built pages fit web/src (needs node, and `npm ci` in web/)")
     command = ["node", "build.mjs", str(tmp_path)]
-    subprocess.run(command, cwd=WEB, check=True, capture_output=True, timeout=120)
+    subprocess.run(command, cwd=WEB, check=True, capture_output=True, timeout=600)
     for name in ("template.html", "fleet.html", "table.html", "THIRD_PARTY.txt"):
         assert (tmp_path / name).read_bytes() == (BUILT / name).read_bytes(), (
             f"{name}: run `npm run build` in web/"

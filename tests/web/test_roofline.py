@@ -58,15 +58,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_rows_points_and_what_is_not_explained_are_shown(page: Browser, report: Path) -> None:
     page.size(1280, 900)
     page.open(report, "#roofline")
-    page.wait("document.querySelector('canvas[data-points]')")
-    assert page.js("document.querySelector('canvas[data-points]').dataset.points") == "2"
+    page.expect("document.querySelector('canvas[data-points]').dataset.points", "2")
     names = "[...document.querySelectorAll('.table-box tbody tr th')].map(e => e.textContent)"
-    assert page.js(names) == ["aten::mm", "aten::add", "aten::fill_"]
-    text = page.js("document.querySelector('#view').textContent")
-    assert "Models explain 97 % of kernel time" in text
-    assert "NVIDIA H100 SXM: 3.35 TB/s" in text
-    assert "mine::<b>op" in text
-    assert "there is no model for this op" in text
+    page.expect(names, ["aten::mm", "aten::add", "aten::fill_"])
+
+    @page.eventually
+    def check() -> None:
+        text = page.js("document.querySelector('#view').textContent")
+        assert "Models explain 97 % of kernel time" in text
+        assert "NVIDIA H100 SXM: 3.35 TB/s" in text
+        assert "mine::<b>op" in text
+        assert "there is no model for this op" in text
+
     assert page.js("document.querySelectorAll('#view b').length") == 0
     page.type("input[type=search]", "memory")
     page.wait("document.querySelectorAll('.table-box tbody tr').length === 3")
@@ -77,4 +80,5 @@ def test_nothing_sticks_out_on_a_phone(page: Browser, report: Path) -> None:
     page.size(390, 844, phone=True)
     page.open(report, "#roofline")
     page.wait("document.querySelector('canvas[data-points]')")
-    assert page.js("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.frames()
+    page.wait("document.documentElement.scrollWidth <= innerWidth")

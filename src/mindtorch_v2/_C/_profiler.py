@@ -36,6 +36,7 @@ from ..profiler.execution_trace_observer import (
     _remove_execution_trace_observer,
 )
 from ..profiler.experimental_config import ProfilerConfig, _ExperimentalConfig
+from ..profiler.record.unix_time import unix_origin_ns
 from ..profiler.record_function import _RecordFunctionFast
 
 __all__ = [
@@ -124,7 +125,7 @@ class _ApproximateClockToUnixTimeConverter:
     """Converts times of recorded events to nanoseconds since the epoch."""
 
     def __init__(self) -> None:
-        self._origin = time.time_ns() - time.perf_counter_ns()
+        self._origin = unix_origin_ns()
 
     def to_unix_ns(self, at: int) -> int:
         """The time `at` in nanoseconds since the epoch."""

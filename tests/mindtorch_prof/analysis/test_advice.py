@@ -182,7 +182,7 @@ _WORK = st.tuples(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(work=st.lists(_WORK, min_size=1, max_size=12), loads=st.lists(st.integers(0, 900), max_size=3))
 def test_no_time_is_charged_twice_in_any_program(
     work: list[tuple[str, int, int, int, int]], loads: list[int], tmp_path: Path

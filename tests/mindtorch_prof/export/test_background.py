@@ -16,7 +16,7 @@ def test_an_export_gives_its_path_when_it_is_written() -> None:
     with pytest.raises(TimeoutError, match=r"t\.json: still being written after 0\.01 seconds"):
         export.result(0.01)
     may_end.set()
-    assert export.result(30) == "t.json"
+    assert export.result(300) == "t.json"
     assert repr(export) == "<export of t.json: written>"
 
 
@@ -26,5 +26,5 @@ def test_whoever_waits_is_told_what_went_wrong() -> None:
 
     export = Export(fail, "t.json")
     with pytest.raises(OSError, match="disk full"):
-        export.result(30)
+        export.result(300)
     assert repr(export) == "<export of t.json: failed>"

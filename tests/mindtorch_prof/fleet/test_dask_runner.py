@@ -41,7 +41,7 @@ def client() -> Iterator[object]:
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit="2GiB"
     )
     with cluster, distributed.Client(cluster) as client:
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(2, timeout=600)
         yield client
 
 
@@ -58,7 +58,7 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing(
     killed: list[int] = []
 
     def kill_one() -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not (begun := list(tmp_path.iterdir())) and time.monotonic() < deadline:
             time.sleep(0.01)
         killed.append(int(begun[0].name.rpartition("-")[2]))
@@ -145,7 +145,7 @@ def test_results_that_are_lost_with_the_last_worker_are_not_waited_for(
     def leave(done: int, total: int) -> None:
         if done == total:  # all files are read, no result is here
             cluster.scale(0)
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 300
             while client.scheduler_info(n_workers=1)["workers"] and time.monotonic() < deadline:
                 time.sleep(0.05)
 
@@ -166,12 +166,12 @@ def test_an_interrupt_while_a_cluster_starts_ends_it_with_one_line(paths: list[s
         start_new_session=True,  # a terminal sends Ctrl-C to all processes of the group
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while len(_in_session(process.pid)) < 3 and time.monotonic() < deadline:  # workers are being started
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
-        deadline = time.monotonic() + 5
+        _, errors = process.communicate(timeout=600)
+        deadline = time.monotonic() + 300
         while (left := _in_session(process.pid)) and time.monotonic() < deadline:
             time.sleep(0.01)  # multiprocessing's resource tracker ends when it sees that its parent has
     finally:

@@ -52,15 +52,11 @@ def test_a_browser_draws_the_page_and_opens_the_straggler(
     export_fleet(report, page)
     with chromium.browser(tmp_path / "profile") as browser:
         browser.open(page)
-        browser.wait("document.querySelector('[data-testid=verdict]')")
         straggler = report.verdict.straggler
-        assert browser.js("document.querySelector('[data-testid=verdict]').textContent").startswith(
-            f"rank {straggler} holds the others up"
-        )
-        assert (
-            browser.js("document.querySelector('[data-testid=opened] h3').textContent") == f"rank {straggler}"
-        )
-        assert browser.js("document.querySelectorAll('.table-box').length") >= 4
+        verdict = browser.wait("document.querySelector('[data-testid=verdict]').textContent")
+        assert verdict.startswith(f"rank {straggler} holds the others up")
+        browser.expect("document.querySelector('[data-testid=opened] h3').textContent", f"rank {straggler}")
+        browser.wait("document.querySelectorAll('.table-box').length >= 4")
         assert browser.complaints == []
 
 
@@ -90,10 +86,11 @@ def test_arrow_keys_move_through_the_heat_map_and_names_of_ranks_do_not_overlap(
         browser.js(_NOTE_LABELS)
         for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
             browser.key(key)
-        assert browser.wait("document.querySelector('.hovered').textContent").startswith("rank 3, step 101: ")
-        assert browser.js("document.querySelector('[data-testid=opened] h3').textContent") == "rank 3"
+        browser.wait("document.querySelector('.hovered').textContent.startsWith('rank 3, step 101: ')")
+        browser.expect("document.querySelector('[data-testid=opened] h3').textContent", "rank 3")
         browser.key("End")
-        browser.wait("document.querySelector('canvas[data-testid=heat]').labels?.['rank 149']")  # the chosen one
+        chosen = "document.querySelector('canvas[data-testid=heat]').labels['rank 149']"
+        browser.wait(chosen)
         labels = browser.js("document.querySelector('canvas[data-testid=heat]').labels")
         assert "rank 2" in labels  # the straggler
         assert np.diff(sorted(labels.values())).min() > 13

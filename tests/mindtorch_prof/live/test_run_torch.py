@@ -89,7 +89,7 @@ def start(torch_reference: ModuleType, tmp_path: Path) -> Any:
 
 
 def ended(process: Any) -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     return process.returncode, out, err
 
 

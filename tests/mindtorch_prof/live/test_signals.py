@@ -16,7 +16,7 @@ from mindtorch_prof.live.signals import Interrupted, call_on_signal, deferred
 def run(program: str) -> subprocess.CompletedProcess[str]:
     head = "import os, signal\nfrom mindtorch_prof.live.signals import *\n"
     command = [sys.executable, "-c", head + textwrap.dedent(program)]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
 
 
 def test_the_process_ends_by_the_signal_after_the_work_is_finished() -> None:

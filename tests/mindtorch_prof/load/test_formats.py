@@ -103,7 +103,9 @@ def test_a_packed_database_that_was_cut_is_refused(tmp_path: Path) -> None:
 
 
 VALUES = (None, -1, 0, 2**62, 1.5, 1e30, "", "x", "12", True, "NaN", -(2**63))
-QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @QUICK

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import os
-import socket
 from datetime import timedelta
 from typing import Any
 
-
-def _port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+from free_ports import free_port
 
 
 def without_a_group(torch: Any, show: Any) -> None:
@@ -44,7 +39,7 @@ def without_a_group(torch: Any, show: Any) -> None:
 
 def one_process(torch: Any, show: Any) -> None:
     dist = torch.distributed
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{_port()}", rank=0, world_size=1)
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{free_port()}", rank=0, world_size=1)
     try:
         _collectives(torch, show)
     finally:
@@ -136,10 +131,9 @@ def stores(torch: Any, show: Any) -> None:
         store.get("missing")
     except Exception as error:
         show(type(error).__name__)
-    server = dist.TCPStore("127.0.0.1", 0, 1, True, timeout=timedelta(seconds=5))
-    client = dist.TCPStore(
-        "127.0.0.1", server.port, 1, False, timeout=timedelta(seconds=5), wait_for_workers=False
-    )
+    limit = timedelta(seconds=300)
+    server = dist.TCPStore("127.0.0.1", 0, 1, True, timeout=limit)
+    client = dist.TCPStore("127.0.0.1", server.port, 1, False, timeout=limit, wait_for_workers=False)
     client.set("k", b"v")
     show(server.get("k"), server.multi_get(["k", "k"]), server.host)
     server.append("k", "w")

@@ -26,6 +26,7 @@ from .caller_inputs import LiveInputs
 from .functions import Functions, append_numbered
 from .garbage_collections import GarbageCollections
 from .tensor_ids import TensorRegister
+from .unix_time import unix_origin_ns
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
@@ -122,7 +123,7 @@ class Recorder:
         """Record every op of the recorded threads from now on. The recording that is active now is suspended until this one stops."""
         now = clock()
         if not self.begun_ns:
-            self.origin_ns = time.time_ns() - now
+            self.origin_ns = unix_origin_ns(clock)
             self.begun_ns = now
             self.operators_before = recorded_operators()
             self.num_threads, self.default_dtype = get_num_threads(), Default.dtype._name
