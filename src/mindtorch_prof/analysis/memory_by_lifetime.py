@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..allocations import lifetimes
 from ..frames import is_autograd_call
 from ..torch_api.memory_categories import CATEGORY_INDEX, Action, Category, Change
 from ..trace import ANNOTATION, ENGINE, NODE, Trace
@@ -26,21 +27,6 @@ _AUTOGRAD_DETAIL = CATEGORY_INDEX[Category.AUTOGRAD_DETAIL]
 _PARAMETER = CATEGORY_INDEX[Category.PARAMETER]
 _OPTIMIZER_STATE = CATEGORY_INDEX[Category.OPTIMIZER_STATE]
 _NEVER = np.iinfo(np.int64).max  # the time at which memory is freed that outlives the recording
-
-
-def lifetimes(
-    address: npt.NDArray[np.integer], nbytes: npt.NDArray[np.integer]
-) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Rows of memory that are allocations, and for each the row that frees the same address (-1: never, or not known: an address of
-    0 stands for none, as in files of 2021)."""
-    order = np.lexsort((np.arange(len(address)), address))
-    following = np.full(len(address), -1, np.int64)
-    same = (address[order][1:] == address[order][:-1]) & (address[order][1:] != 0)
-    following[order[:-1][same]] = order[1:][same]
-    born = np.flatnonzero(nbytes > 0)
-    died = following[born]
-    is_free = (died >= 0) & (nbytes[np.maximum(died, 0)] < 0)
-    return born, np.where(is_free, died, -1)
 
 
 def changes_by_lifetime(trace: Trace, tree: Tree) -> list[Change]:

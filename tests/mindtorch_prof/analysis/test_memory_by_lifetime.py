@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from trace_builder import make_memory, make_trace
 
-from mindtorch_prof.analysis.memory_by_lifetime import categories_by_lifetime, changes_by_lifetime, lifetimes
+from mindtorch_prof.allocations import lifetimes
+from mindtorch_prof.analysis.memory_by_lifetime import categories_by_lifetime, changes_by_lifetime
 from mindtorch_prof.torch_api.memory_categories import CATEGORY_INDEX, Action
 from mindtorch_prof.trace import ANNOTATION, ENGINE, NODE, OP, Trace
 from mindtorch_prof.tree import tree
