@@ -3,7 +3,8 @@
 For traces in which tensors cannot be told apart (files, recordings without shapes). Memory allocated in an optimizer's step that
 outlasts the step is optimizer state. In the backward pass, memory that outlasts the pass is a gradient, other memory is autograd
 detail. Memory of a forward op whose backward node ran is an activation; memory of an op that autograd does not see (a factory) is
-an input; memory that lived inside one op is temporary. Parameters and gradients of modules are known by their addresses.
+an input; memory that lived inside one op is temporary. In a recording without a backward pass (inference), results of ops that take
+tensors are activations. Parameters and gradients of modules are known by their addresses.
 Anything else is unknown.
 """
 
@@ -74,6 +75,8 @@ def categories_by_lifetime(
     pass_end = _backward_ends(trace, memory.time_ns[born])
     # `backward` itself makes the gradient that it starts from
     starts_backward = np.array([any(map(is_autograd_call, stack)) for stack in trace.stacks] + [False])
+    has_backward = bool(nodes.any())
+    takes_tensors = [] if has_backward else [any(inputs.tensor_slots) for inputs in trace.input_table]
     of_modules = {address: is_gradient for address, _, is_gradient in memory.of_modules}
 
     category = np.full(len(born), _UNKNOWN, np.int64)
@@ -97,8 +100,10 @@ def categories_by_lifetime(
             category[i] = _TEMPORARY
         elif op >= 0 and (differentiated[op] or differentiated[around] or starts_backward[trace.stack[op]]):
             category[i] = _ACTIVATION
-        elif op >= 0 and trace.sequence[op] < 0:
-            category[i] = _INPUT
+        elif op >= 0 and has_backward:
+            category[i] = _INPUT if trace.sequence[op] < 0 else _UNKNOWN
+        elif op >= 0 and trace.inputs[op] >= 0:
+            category[i] = _ACTIVATION if takes_tensors[trace.inputs[op]] else _INPUT
     return category
 
 
