@@ -1,4 +1,4 @@
-"""Words for a task that are no commands here: which command does it, for the error message of the command line."""
+"""Words for a task that are no commands here, and options that are called otherwise: what does it, for error messages."""
 
 from __future__ import annotations
 
@@ -64,4 +64,23 @@ OTHER_WORDS: dict[str, str] = {
     "record": _RECORD,
     "profile": _RECORD,
     "exec": _RECORD,
+}
+
+_FORMAT = "--format"
+_TOP = "--top"
+# options of other programs: the option that does the same here, and how it is written; where a command does not have it, nothing is said
+OTHER_OPTIONS: dict[str, tuple[str, str]] = {
+    "--json": (_FORMAT, "--format json"),
+    "--csv": (_FORMAT, "--format csv"),
+    "--md": (_FORMAT, "--format md"),
+    "--markdown": (_FORMAT, "--format md"),
+    "--limit": (_TOP, "--top N"),
+    "--row-limit": (_TOP, "--top N"),
+    "--row_limit": (_TOP, "--top N"),
+    "--rows": (_TOP, "--top N"),
+    "-n": (_TOP, "--top N"),
+    "--max-slower": ("--max-regression", "--max-regression PCT"),
+    "--sort": ("--sort-by", "--sort-by COLUMN"),
+    "--filter": ("--where", "--where CONDITION"),
+    "--group": ("--group-by", "--group-by KEYS"),
 }

@@ -8,7 +8,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from ._other_words import OTHER_WORDS
+from ._other_words import OTHER_OPTIONS, OTHER_WORDS
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -79,9 +79,11 @@ def _one_file(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
 def _unknown_arguments(words: Sequence[str], options: Iterable[str]) -> str:
     names = list(options)
     parts = [
-        f"{word.partition('=')[0]}{did_you_mean(word.partition('=')[0], names)}"
-        if word.startswith("-")
-        else word
-        for word in words
+        _unknown_option(word.partition("=")[0], names) if word.startswith("-") else word for word in words
     ]
     return f"unrecognized arguments: {' '.join(parts)}"
+
+
+def _unknown_option(word: str, names: Sequence[str]) -> str:
+    needed, written = OTHER_OPTIONS.get(word, ("", ""))
+    return f"{word} (did you mean {written}?)" if needed in names else f"{word}{did_you_mean(word, names)}"

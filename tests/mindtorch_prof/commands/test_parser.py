@@ -28,6 +28,13 @@ def error_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["summary", "t.json", "--formt", "json"], "--formt (did you mean --format?)"),
         (["summary", "t.json", "--topp=5"], "--topp (did you mean --top?)"),
         (["summary", "t.json", "--format", "jsn"], "did you mean json?"),
+        (["summary", "t.json", "--json"], "--json (did you mean --format json?)"),
+        (["diff", "a.json", "b.json", "--md"], "--md (did you mean --format md?)"),
+        (["show", "t.json", "-n", "3"], "-n (did you mean --top N?)"),
+        (
+            ["check", "t.json", "--baseline", "b.json", "--max-slower=5%"],
+            "--max-slower (did you mean --max-regression PCT?)",
+        ),
         (["convert", "t.json", "--to", "speedscop"], "did you mean speedscope?"),
     ],
 )
