@@ -1,6 +1,6 @@
 """The trace engine: opens traces of torch's profiler, live or from files, and answers questions about them.
 
-Needs neither torch nor `mindtorch_v2`. `load` opens a trace, `from_torch` takes a live profile of real torch, `recording` one of `mindtorch_v2`;
+Needs neither torch nor `mindtorch_v2`. `load` opens a trace, `from_torch` takes a live profile of real torch, `recording` one of either library;
 what they give has the analyses as methods: `summary()`, `doctor()`, `advise()`, `device()`, `diff(other)`, `check(baseline)`, `report(path)`,
 `query(sql)`. `accelerate` lets torch's own profiler objects answer from the engine, `trace_handler` is a callback for them. `fleet` compares the
 ranks of a job; `slice_trace` and `merge_traces` work on files. `main` is the command line `mindtorch-prof`.
@@ -52,9 +52,16 @@ _LATER = {
 
 
 def recording(profile: Recording) -> Loaded:
-    """The same object as `load` returns, for a profile that was recorded in this process and has stopped: all analyses are its methods."""
+    """The same object as `load` returns, for a profile that was recorded in this process and has stopped: all analyses are its methods.
+
+    A profile of real torch is read by `from_torch`.
+    """
     from .analysis.recording import as_results
+    from .load import is_torch_profile
     from .load.open_trace import Loaded
+
+    if is_torch_profile(profile):
+        return from_torch(profile)
 
     trace = as_results(profile).trace
     return Loaded(trace, python_functions=trace.settings.with_stack and len(trace.frames) > 0)

@@ -147,9 +147,14 @@ def _messages_beside(output: str | None) -> Iterator[None]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one sub-command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments and _is_trace(arguments[0]):
+    if not arguments:
+        make_parser().print_help(sys.stderr)
+        raise SystemExit(2)
+    if arguments[0] == "help":  # `help` and `help COMMAND`, as other programs have it
+        arguments = [*arguments[1:2], "--help"]
+    if _is_trace(arguments[0]):
         arguments.insert(0, "summary")
-    known = arguments[:1] if arguments and (arguments[0] in _COMMANDS or arguments[0] in plugins()) else ()
+    known = arguments[:1] if arguments[0] in _COMMANDS or arguments[0] in plugins() else ()
     options = make_parser(known).parse_args(arguments)
     try:
         with (

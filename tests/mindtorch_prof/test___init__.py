@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
+from trace_builder import make_trace
 
 import mindtorch_prof
 import mindtorch_v2 as torch
@@ -17,6 +20,18 @@ def test_a_stopped_profile_has_the_same_calls() -> None:
     assert recording.doctor().healthy
     with pytest.raises(TypeError, match="has no recording"):
         mindtorch_prof.recording(object())  # type: ignore[arg-type]
+
+
+def test_a_profile_of_real_torch_is_read_by_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    kineto = type("_KinetoProfile", (), {"__module__": "torch.profiler.profiler"})
+    theirs = type("MyProfile", (type("profile", (kineto,), {}),), {})()
+    ours = mindtorch_prof.recording(make_trace(("aten::add", 0, 10)))
+    for module in (mindtorch_prof, mindtorch_prof.load.__globals__["__name__"]):
+        monkeypatch.setattr(
+            sys.modules[module] if isinstance(module, str) else module, "from_torch", lambda prof: ours
+        )
+    assert mindtorch_prof.recording(theirs) is ours
+    assert not ours.diff(theirs)
 
 
 def test_one_import_has_all_that_a_user_needs() -> None:

@@ -24,7 +24,7 @@ SOURCE = Path(__file__).parents[2] / "src"
         ["show"],
         ["show", "trace.json", "--top", "-1"],
         ["show", "trace.json", "--format", "xml"],
-        ["convert", "trace.json"],
+        ["convert"],
     ],
 )
 def test_wrong_arguments_end_with_code_2_and_a_usage_line(

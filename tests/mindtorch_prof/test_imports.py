@@ -22,6 +22,7 @@ LEVELS = (
         "version",
         "core",
         "arrays",
+        "allocations",
         "communication",
         "files",
         "flops",

@@ -386,12 +386,12 @@ def test_a_memory_summary_says_when_memory_was_highest_and_who_held_it() -> None
         del gone
         torch.abs(kept[:1])
     first, second, _, *rows = prof.memory_summary().splitlines()
-    assert first.startswith("peak memory: 2.00 MiB, ")
+    assert first.startswith("peak memory: 2.00 MB, ")
     assert first.endswith("in aten::neg")
-    assert second.startswith("still allocated at the end: 1.00 MiB; total allocated: 2.")
+    assert second.startswith("still allocated at the end: 1.00 MB; total allocated: 2.")
     assert [row.split() for row in rows] == [
-        ["1.00", "MiB", "1", "x", "aten::empty"],
-        ["1.00", "MiB", "1", "x", "aten::neg"],
+        ["1.00", "MB", "1", "x", "aten::empty"],
+        ["1.00", "MB", "1", "x", "aten::neg"],
     ]
 
 

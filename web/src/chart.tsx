@@ -97,7 +97,7 @@ function options(props: Props, width: number): uPlot.Options {
   };
 }
 
-/** Lines at round numbers of KiB, MiB or GiB. */
+/** Lines at round numbers of KB, MB or GB (of 1024). */
 function binarySplits(max: number): number[] {
   const unit = 1024 ** Math.floor(Math.log(Math.max(max, 1)) / Math.log(1024));
   const rough = max / unit / 5;

@@ -37,7 +37,8 @@ export function time(ns: number, digits = 3): string {
   return size === 0 ? "0" : `${Math.round(ns)} ns`;
 }
 
-const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+// of 1024 and named as in torch's tables, as `format_memory` of number_formats.py does
+const units = ["B", "KB", "MB", "GB", "TB", "PB"];
 
 export function bytes(n: number): string {
   let unit = 0;

@@ -19,7 +19,7 @@ import numpy as np
 from ..arrays import BoolArray, FloatArray, IntArray, distinct, distinct_values
 from ..averages import named_groups
 from ..steps import step_name, step_numbers
-from ..trace import RUNTIME, Trace
+from ..trace import ANNOTATION, RUNTIME, Trace
 from ..tree import nearest
 from .dependencies import GAP, HOST, KINDS, Dependencies, Window, dependencies
 from .intervals import Intervals, covered
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NO_OP = "(outside of ops)"
 _WORK = ("kernel", "copy", "communication")  # kinds of edges that are work of a device
+_NEARLY_ALL = 0.9  # of a window: an annotation around so much of it names the window rather than a part of it
 WHAT_IF = 5  # ops for which the length of the step without them is computed
 
 
@@ -335,8 +336,10 @@ class _Model:
         has_name[exact] = True
         named = has_name[trace.name] | (self._name_of_row == (-1 if number is None else number))
         window = graph.window
-        if (named & (trace.start_ns <= window.start_ns) & (trace.end_ns >= window.end_ns)).any():
-            # an event around the whole window: its own time, without what runs inside it
+        covered = np.minimum(trace.end_ns, window.end_ns) - np.maximum(trace.start_ns, window.start_ns)
+        length = window.end_ns - window.start_ns
+        # an event around the whole window, or an annotation around nearly all of it: its own time, without what runs inside it
+        if (named & (covered >= np.where(trace.kind == ANNOTATION, _NEARLY_ALL * length, length))).any():
             return self.name == number if number is not None else edges
         inside = nearest(self.results.nesting.parent, named) >= 0 if len(trace) else named
         edges = np.append(inside, False)[graph.row]  # the last one for row -1

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import BoolArray, rows_by
+from ..arrays import BoolArray, IntArray, rows_by
 from ..steps import steps_of
 from ..trace import PYTHON, Trace
 from .device_breakdown import device_breakdown, work_without_op
@@ -185,10 +185,12 @@ def events_shown(results: Results) -> BoolArray:
 
 
 def device_label(trace: Trace, number: int) -> str:
-    """A device's name for people: CPU, GPU 0, NPU 3."""
+    """A device's name for people: CPU, GPU 0, NPU 3; device 0 where the trace does not say what it is."""
     if number < 0:
         return "CPU"
-    kind = str(trace.settings.device or "device").upper()
+    if not trace.settings.device:
+        return f"device {number}"
+    kind = str(trace.settings.device).upper()
     return f"{'GPU' if kind in {'CUDA', 'HIP'} else kind} {number}"
 
 
@@ -214,24 +216,38 @@ def _devices(trace: Trace) -> tuple[DeviceFigures, ...]:
 
 def memory_figures(trace: Trace) -> tuple[MemoryFigures, ...]:
     """The memory of each device, from the running totals of the recording."""
-    memory = trace.memory
-    where = memory.device if memory.device is not None else np.full(len(memory), CPU)
-    rows = []
-    for number, here in rows_by(where):
-        total, nbytes = memory.total[here], memory.nbytes[here]
+    figures = []
+    for device, label, rows in _memory_rows(trace):
+        total, nbytes = trace.memory.total[rows], trace.memory.nbytes[rows]
         peak = int(np.argmax(total))
-        rows.append(
+        figures.append(
             MemoryFigures(
-                number,
-                device_label(trace, number),
+                device,
+                label,
                 int(total[peak]),
-                (int(memory.time_ns[here[peak]]) - trace.window_ns[0]) / 1000,
+                (int(trace.memory.time_ns[rows[peak]]) - trace.window_ns[0]) / 1000,
                 int(total[-1]),
                 int((nbytes > 0).sum()),
                 int(nbytes[nbytes > 0].sum()),
             )
         )
-    return tuple(rows)
+    return tuple(figures)
+
+
+def memory_totals(trace: Trace) -> list[tuple[int, str, IntArray, IntArray]]:
+    """The running totals of each device: its number, its label, times in nanoseconds and bytes."""
+    memory = trace.memory
+    return [
+        (device, label, memory.time_ns[rows], memory.total[rows])
+        for device, label, rows in _memory_rows(trace)
+    ]
+
+
+def _memory_rows(trace: Trace) -> list[tuple[int, str, IntArray]]:
+    """The rows of the memory of each device, the CPU first."""
+    memory = trace.memory
+    where = memory.device if memory.device is not None else np.full(len(memory), CPU)
+    return [(device, device_label(trace, device), rows) for device, rows in rows_by(where)]
 
 
 def _length(trace: Trace, rows: BoolArray) -> int:

@@ -3,7 +3,8 @@
 For traces in which tensors cannot be told apart (files, recordings without shapes). Memory allocated in an optimizer's step that
 outlasts the step is optimizer state. In the backward pass, memory that outlasts the pass is a gradient, other memory is autograd
 detail. Memory of a forward op whose backward node ran is an activation; memory of an op that autograd does not see (a factory) is
-an input; memory that lived inside one op is temporary. Parameters and gradients of modules are known by their addresses.
+an input; memory that lived inside one op is temporary. In a recording without a backward pass (inference), results of ops that take
+tensors are activations. Parameters and gradients of modules are known by their addresses.
 Anything else is unknown.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..allocations import lifetimes
 from ..frames import is_autograd_call
 from ..torch_api.memory_categories import CATEGORY_INDEX, Action, Category, Change
 from ..trace import ANNOTATION, ENGINE, NODE, Trace
@@ -26,21 +28,6 @@ _AUTOGRAD_DETAIL = CATEGORY_INDEX[Category.AUTOGRAD_DETAIL]
 _PARAMETER = CATEGORY_INDEX[Category.PARAMETER]
 _OPTIMIZER_STATE = CATEGORY_INDEX[Category.OPTIMIZER_STATE]
 _NEVER = np.iinfo(np.int64).max  # the time at which memory is freed that outlives the recording
-
-
-def lifetimes(
-    address: npt.NDArray[np.integer], nbytes: npt.NDArray[np.integer]
-) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
-    """Rows of memory that are allocations, and for each the row that frees the same address (-1: never, or not known: an address of
-    0 stands for none, as in files of 2021)."""
-    order = np.lexsort((np.arange(len(address)), address))
-    following = np.full(len(address), -1, np.int64)
-    same = (address[order][1:] == address[order][:-1]) & (address[order][1:] != 0)
-    following[order[:-1][same]] = order[1:][same]
-    born = np.flatnonzero(nbytes > 0)
-    died = following[born]
-    is_free = (died >= 0) & (nbytes[np.maximum(died, 0)] < 0)
-    return born, np.where(is_free, died, -1)
 
 
 def changes_by_lifetime(trace: Trace, tree: Tree) -> list[Change]:
@@ -88,6 +75,8 @@ def categories_by_lifetime(
     pass_end = _backward_ends(trace, memory.time_ns[born])
     # `backward` itself makes the gradient that it starts from
     starts_backward = np.array([any(map(is_autograd_call, stack)) for stack in trace.stacks] + [False])
+    has_backward = bool(nodes.any())
+    takes_tensors = [] if has_backward else [any(inputs.tensor_slots) for inputs in trace.input_table]
     of_modules = {address: is_gradient for address, _, is_gradient in memory.of_modules}
 
     category = np.full(len(born), _UNKNOWN, np.int64)
@@ -111,8 +100,10 @@ def categories_by_lifetime(
             category[i] = _TEMPORARY
         elif op >= 0 and (differentiated[op] or differentiated[around] or starts_backward[trace.stack[op]]):
             category[i] = _ACTIVATION
-        elif op >= 0 and trace.sequence[op] < 0:
-            category[i] = _INPUT
+        elif op >= 0 and has_backward:
+            category[i] = _INPUT if trace.sequence[op] < 0 else _UNKNOWN
+        elif op >= 0 and trace.inputs[op] >= 0:
+            category[i] = _ACTIVATION if takes_tensors[trace.inputs[op]] else _INPUT
     return category
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..number_formats import counted
+from ..number_formats import counted, format_memory
 from ..text_escaping import terminal_text
 from ..text_tables import TextColumn, layout
 from ..trace import NODE, OP
 from .columns import formatted
 from .device_models import Devices, device_models, models_text
 from .doctor import doctor
-from .figures import Figures, MemoryFigures, figures
+from .figures import CPU, Figures, MemoryFigures, figures, memory_totals
 from .groups import groups
 from .overhead import overhead
 from .recording import Recording, recorded_results
@@ -404,18 +404,19 @@ def _large_shares(by_name: Sheet, span_us: float) -> list[str]:
 
 
 def _memory_growth(results: Results, steps: Sheet) -> list[str]:
-    memory = results.trace.memory
-    if not len(memory) or steps.n_rows < 3:
+    if not len(results.trace.memory) or steps.n_rows < 3:
         return []
     ends = (steps["start_us"] + steps["duration_us"]) * 1000 + results.trace.window_ns[0]
-    last = np.searchsorted(memory.time_ns, ends, side="right") - 1
-    at_end = memory.total[np.maximum(last, 0)][1:]
-    if (np.diff(at_end) > 0).all() and len(at_end) > 1:
-        growth = int(at_end[-1] - at_end[0])
-        return [
-            f"memory grows in every step, by {growth / max(len(at_end) - 1, 1):,.0f} bytes per step: possibly a leak"
-        ]
-    return []
+    sentences = []
+    for device, label, times, total in memory_totals(results.trace):
+        last = np.searchsorted(times, ends, side="right") - 1
+        at_end = total[np.maximum(last, 0)][1:]
+        growth = np.diff(at_end)
+        if len(growth) and (growth > 0).all():
+            whose = "memory" if device == CPU else f"memory of {label}"
+            per_step = format_memory(int(growth.mean()))
+            sentences.append(f"{whose} grows in every step, by {per_step} per step: possibly a leak")
+    return sentences
 
 
 # ---------------------------------------------------------------------------------------------------- text

@@ -8,6 +8,8 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from ._other_words import OTHER_OPTIONS, OTHER_WORDS
+
 
 class HelpFormatter(argparse.HelpFormatter):
     """Wraps paragraphs to the terminal; lines that are indented (examples) and the line before them stay as they are."""
@@ -33,7 +35,9 @@ class Parser(argparse.ArgumentParser):
         options, unknown = self.parse_known_args(args, namespace)
         if unknown:
             parser = self._of_command(getattr(options, "command", None))
-            parser.error(_unknown_arguments(unknown, parser._option_string_actions))
+            parser.error(
+                _unknown_arguments(unknown, parser._option_string_actions) + _one_file(unknown, parser)
+            )
         return options
 
     def _of_command(self, command: str | None) -> argparse.ArgumentParser:
@@ -46,6 +50,8 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is None or value in action.choices:
             return
+        if isinstance(action, argparse._SubParsersAction) and str(value).lower() in OTHER_WORDS:
+            raise argparse.ArgumentError(action, f"there is no {value!r}: {OTHER_WORDS[str(value).lower()]}")
         hint = did_you_mean(str(value), map(str, action.choices))
         if not hint:
             super()._check_value(action, value)
@@ -62,12 +68,22 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
+def _one_file(words: Sequence[str], parser: argparse.ArgumentParser) -> str:
+    """What takes several traces, where more than one was given to a command that takes one."""
+    takes_one = [action.metavar for action in parser._actions if not action.option_strings] == ["FILE"]
+    if not takes_one or any(word.startswith("-") for word in words):
+        return ""
+    return "; expected one FILE: `diff` compares two traces, `fleet` the ranks of a job, `merge` puts files together"
+
+
 def _unknown_arguments(words: Sequence[str], options: Iterable[str]) -> str:
     names = list(options)
     parts = [
-        f"{word.partition('=')[0]}{did_you_mean(word.partition('=')[0], names)}"
-        if word.startswith("-")
-        else word
-        for word in words
+        _unknown_option(word.partition("=")[0], names) if word.startswith("-") else word for word in words
     ]
     return f"unrecognized arguments: {' '.join(parts)}"
+
+
+def _unknown_option(word: str, names: Sequence[str]) -> str:
+    needed, written = OTHER_OPTIONS.get(word, ("", ""))
+    return f"{word} (did you mean {written}?)" if needed in names else f"{word}{did_you_mean(word, names)}"

@@ -37,7 +37,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `advise`."""
     _common.add_file(parser)
     _common.add_capture(parser)
-    _common.add_output(parser, ("table", "md", "json"), top=0)
+    _common.add_output(parser, top=0)
     parser.add_argument(
         "--min-share",
         type=share,

@@ -4,7 +4,8 @@ Parquet and CSV files contain one table: events by default; --table selects
 averages, steps, memory, device or figures.
 
 example:
-  mindtorch-prof convert trace.json.gz --to speedscope -o trace.speedscope.json
+  mindtorch-prof convert trace.json.gz --to speedscope
+  mindtorch-prof convert trace.json.gz -o events.csv
   mindtorch-prof convert trace.json.gz --to csv --table averages -o averages.csv
   mindtorch-prof convert trace.json.gz --to csv -o recorded.csv --as-recorded
 """
@@ -23,7 +24,9 @@ from ._options import path_to_write
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `convert`."""
     _common.add_file(parser)
-    parser.add_argument("--to", required=True, choices=sorted(EXPORTERS), help="the format to write")
+    parser.add_argument(
+        "--to", choices=sorted(EXPORTERS), help="the format to write (the one that OUT's name ends like)"
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -42,18 +45,34 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the file."""
+    to = options.to or _format_of(options.output)
     loaded = _common.without_environment(_common.open_trace(options.file, options), options)
-    target = options.output or _stem(options.file) + EXPORTERS[options.to].suffix
+    target = options.output or _stem(options.file) + EXPORTERS[to].suffix
     if os.path.exists(target) and os.path.exists(options.file) and os.path.samefile(target, options.file):
         raise CommandError(f"{target}: is the input file; expected another name for -o")
     wanted = ExportOptions(table=options.table, name=os.path.basename(options.file))
     with _common.writing(target), _common.phase(f"writing {os.path.basename(target)}"):
         try:
-            EXPORTERS[options.to].write(loaded, target, wanted)
+            EXPORTERS[to].write(loaded, target, wanted)
         except ImportError as error:
             raise CommandError(str(error)) from error
     _common.say_written(target)
     return 0
+
+
+def _format_of(output: str | None) -> str:
+    """The format whose suffix the name of a file has."""
+    if output is None:
+        raise CommandError(
+            f"no format; expected --to ({', '.join(sorted(EXPORTERS))}), or -o with a name that ends like one"
+        )
+    name = output.removesuffix(".gz")
+    for to in ("speedscope", "csv", "parquet", "native"):
+        if name.endswith(EXPORTERS[to].suffix):
+            return to
+    if name.endswith(".json"):
+        return "chrome"
+    raise CommandError(f"{output}: ends like no format; expected --to ({', '.join(sorted(EXPORTERS))})")
 
 
 def _stem(path: str) -> str:

@@ -213,7 +213,10 @@ def _print_collectives(report: FleetReport, options: argparse.Namespace) -> None
     if not rows:
         return
     matched = " and ".join(report.collectives.matched_by)
-    say(f"\nCollectives, matched by {matched}; medians. Skew: {report.skew_share:.0%} of the step")
+    say(
+        f"\nCollectives, matched by {matched}: the bytes of all, and medians of times and rates."
+        f" Skew: {report.skew_share:.0%} of the step"
+    )
     print_rows(
         rows,
         options.format,

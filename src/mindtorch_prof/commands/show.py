@@ -16,8 +16,10 @@ example:
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
+from ..steps import steps_of
 from ..text_escaping import terminal_text
 from ..text_tables import screen_width
 from . import _common
@@ -25,7 +27,15 @@ from ._common import CommandError
 
 if TYPE_CHECKING:
     from ..torch_api.results import Results
+    from ..trace import Trace
 
+# what can be missing from a trace, and what records it
+_RECORDED_BY = {
+    "shape": "record_shapes=True",
+    "stack": "with_stack=True",
+    "module": "with_stack=True (or with_modules=True in mindtorch_v2)",
+    "step": "prof.step()",
+}
 # what torch's own table can group and sort by
 _TORCH_KEYS = {"shape", "stack"}
 _TORCH_SORT_COLUMNS = {
@@ -84,7 +94,27 @@ def run(options: argparse.Namespace) -> int:
 
 
 def print_table(results: Results, options: argparse.Namespace) -> None:
-    """Print the table of results with the options of `show`."""
+    """Print the table of results with the options of `show`, and to standard error what it could not be grouped by."""
+    _print_groups(results, options)
+    for key in sorted(
+        {key.strip().partition(":")[0].removesuffix("s") for key in options.group_by.split(",")}
+    ):
+        if key in _RECORDED_BY and not _is_recorded(results.trace, key):
+            _common.say(
+                f"note: the trace has no {key}s to group by; {_RECORDED_BY[key]} records them",
+                file=sys.stderr,
+            )
+
+
+def _is_recorded(trace: Trace, key: str) -> bool:
+    if key == "step":
+        return bool(steps_of(trace)[0])
+    if key == "module":
+        return bool((trace.frames.module >= 0).any())
+    return bool(((trace.inputs if key == "shape" else trace.stack) >= 0).any())
+
+
+def _print_groups(results: Results, options: argparse.Namespace) -> None:
     keys = [key.strip() for key in options.group_by.split(",") if key.strip()]
     sort_by = sort_column(results, options.sort_by)
     simple = {key.partition(":")[0].removesuffix("s") for key in keys} <= _TORCH_KEYS

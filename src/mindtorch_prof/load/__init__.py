@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BrokenTraceError", "NotATraceError", "RefusedTraceError", "TraceError", "from_torch", "load"]
 
+# the classes of torch whose objects are profiles
+_TORCH_PROFILES = frozenset({"torch.profiler.profiler._KinetoProfile", "torch.autograd.profiler.profile"})
+
 
 def load(
     file: PathOrFile,
@@ -44,6 +47,12 @@ def load(
 
     limits = Limits(max_bytes, max_ratio, max_event_bytes)
     return opened(file, strict, progress, python_functions, limits, cache)
+
+
+def is_torch_profile(prof: object) -> bool:
+    """Whether an object is a profile of real torch, or of a class derived from it."""
+    kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(prof).__mro__}
+    return not kinds.isdisjoint(_TORCH_PROFILES)
 
 
 def from_torch(prof: object) -> Loaded:

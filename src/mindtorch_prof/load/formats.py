@@ -56,10 +56,9 @@ def traces_in(folder: Path) -> list[Path]:
         return [own]
     below = [folder]
     while below:
-        for here in below:
-            traces = _traces_directly_in(here)
-            if traces:
-                return traces
+        traces = [trace for here in below for trace in _traces_directly_in(here)]
+        if traces:
+            return traces
         below = [
             entry for here in below for entry in _entries(here) if entry.is_dir() and not entry.is_symlink()
         ]
@@ -118,6 +117,8 @@ def _shown_whole(trace: Path, folder: Path) -> Path:
     if trace.is_dir():  # a spill folder
         return trace
     home = trace.parent.parent if trace.parent.name == OUTPUT else trace.parent
+    if _capture_file(home) != trace:
+        return trace
     inner = trace.parent != folder and home != folder and folder in home.parents
     return home if inner else trace
 

@@ -19,6 +19,7 @@ import orjson
 from ..json_types import JSONObject, JSONScalar, JSONValue
 from .byte_source import Source
 from .errors import NotATraceError, RefusedTraceError
+from .other_formats import other_kind
 
 _KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _NULL = re.compile(rb'"traceEvents"\s*:')
@@ -156,9 +157,7 @@ class Slices:
                 raise NotATraceError(f"{name}: JSON, but not a trace (expected a list of events)")
             return data, False
         if data[:1] != b"{":
-            raise NotATraceError(
-                f"{name}: not a trace (expected JSON that begins with {{ or [, or the same packed by gzip)"
-            )
+            raise NotATraceError(f"{name}: {other_kind(data, name)}")
         while (key := _KEY.search(data)) is None:
             if self._done:
                 raise NotATraceError(f"{name}: {_other_kind(data)}")
@@ -334,7 +333,7 @@ def _other_kind(data: bytes) -> str:
     if _NULL.search(data):
         return "not a trace (its traceEvents are no list)"
     if b'"nodes"' in data and b'"schema"' in data:
-        return "an execution trace, not a profiler's trace"
+        return "an execution trace, not a profiler's trace; expected what export_chrome_trace writes"
     return "JSON, but not a trace (expected traceEvents)"
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..allocations import totals_of_recording
 from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
 from ..json_types import DEEPEST, JSONObject, JSONValue, nests_too_deep
@@ -321,10 +322,7 @@ class _Builder:
     def _memory(self, memory: Table) -> Memory:
         _choose(memory, np.argsort(memory["start"], kind="stable"))
         _write_out(memory)
-        total = memory["total"]
-        unknown = total < 0
-        if unknown.any():
-            total = np.where(unknown, _running_totals(memory["nbytes"], memory["device"]), total)
+        total = _totals(memory)
         return Memory(
             memory["start"],
             memory["nbytes"],
@@ -538,6 +536,21 @@ def _kinds(kind: IntArray, name: IntArray, names: list[str]) -> tuple[IntArray, 
     scope[kind == NODE] = BACKWARD_SCOPE
     scope[kind == ANNOTATION] = USER_SCOPE
     return kind, scope
+
+
+def _totals(memory: Table) -> IntArray:
+    """Running totals of memory: of devices those of the file, as far as it has them; of the CPU those of this recording.
+
+    torch's own total of the CPU grows from one recording of a process to the next, as it misses what is freed between them, and
+    does not know memory that processes share.
+    """
+    summed = _running_totals(memory["nbytes"], memory["device"])
+    total: IntArray = np.where(memory["total"] < 0, summed, memory["total"])
+    cpu = np.flatnonzero(memory["device"] < 0)
+    address = memory["address"][cpu]
+    if (address != 0).all() and not np.array_equal(total[cpu], summed[cpu]):
+        total[cpu] = totals_of_recording(address, memory["nbytes"][cpu])
+    return total
 
 
 def _running_totals(nbytes: IntArray, device: IntArray) -> IntArray:

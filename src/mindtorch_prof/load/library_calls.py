@@ -131,9 +131,11 @@ class LibraryCalls:
 
 
 def _opened(other: OtherRecording) -> Recording:
-    from . import load
+    from . import from_torch, is_torch_profile, load
 
-    return load(other) if isinstance(other, (str, os.PathLike)) else other
+    if isinstance(other, (str, os.PathLike)):
+        return load(other)
+    return from_torch(other) if is_torch_profile(other) else other
 
 
 def _file(recording: Recording) -> str:

@@ -67,12 +67,16 @@ def read_native_from(file: BinaryIO, path: str, *, whole: bool = False) -> Nativ
             f"{path}: a damaged archive ({error}); expected a trace that save() wrote"
         ) from error
     if HEADER not in members:
-        raise NotATraceError(f"{path}: a zip archive, but not a trace; expected one that save() wrote")
+        raise NotATraceError(
+            f"{path}: a zip archive, but not a trace that save() wrote; traces in it have to be unpacked first"
+        )
     reader = _Reader(path, mapped, members)
     try:
         header = _Header.of(loads(reader.bytes_of(HEADER)))
         if header is None:
-            raise NotATraceError(f"{path}: a zip archive, but not a trace; expected one that save() wrote")
+            raise NotATraceError(
+                f"{path}: a zip archive, but not a trace that save() wrote; traces in it have to be unpacked first"
+            )
         if header.version > VERSION:
             raise NotATraceError(
                 f"{path}: written in version {header.version} of its format, of which this package knows {VERSION}; "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -157,6 +158,18 @@ class EventList(list[E]):
         from .event_columns import list_columns
 
         return list_columns(self, self._whole())
+
+    def to_dicts(self) -> list[dict[str, object]]:
+        """The list as rows: one dict of plain values per event."""
+        columns = self.to_dict()
+        return [dict(zip(columns, values)) for values in zip(*columns.values())]
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the list as a CSV file, one row per event; a name that ends in .gz is compressed."""
+        from ..analysis.sheet import Sheet
+        from ..export.sheet_files import export_csv
+
+        export_csv(Sheet(self.to_dict()), path)
 
     def to_pandas(self) -> Any:
         """The list as a data frame (needs pandas)."""

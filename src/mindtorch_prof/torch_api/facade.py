@@ -240,6 +240,10 @@ class FinishedRecording(RecordingAnswers):
         """The events as columns."""
         return self.events().to_dict()
 
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the events as a CSV file; averages have a `to_csv` of their own."""
+        self.events().to_csv(path)
+
     def device_breakdown(self) -> list[DeviceBreakdown]:
         """What each device did with its time: computation, exposed communication, exposed copies and idle, which add up to its span."""
         from ..analysis.device_breakdown import device_breakdown

@@ -105,6 +105,25 @@ def test_a_recording_without_steps_is_analysed_whole() -> None:
     assert path.ops[0].without_us == 15.0
 
 
+@pytest.mark.parametrize(("begin", "without"), [(6, 36.0), (60, 60.0)])
+def test_an_annotation_around_nearly_all_counts_with_its_own_time_only(begin: float, without: float) -> None:
+    """It names the recording rather than a part of it."""
+    path = critical_path(
+        documents.load_document(
+            documents.document(
+                [
+                    event("aten::add", 0, 5),
+                    event("main", begin, 100 - begin, "user_annotation"),
+                    event("aten::mm", 70, 30),
+                ]
+            )
+        ),
+        what_if=9,
+    )
+    main = next(op for op in path.ops if op.name == "main")
+    assert (main.path_us, main.without_us) == (70 - begin, without)
+
+
 def test_work_beside_the_path_may_take_longer_by_its_slack() -> None:
     rows = [
         event("aten::mm", 0, 100, **{"External id": 1}),

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_prof.allocations import lifetimes
 from mindtorch_prof.analysis import memory_breakdown
-from mindtorch_prof.analysis.memory_by_lifetime import lifetimes
 from mindtorch_prof.torch_api.memory_categories import CATEGORY_INDEX, Action
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import TensorIds

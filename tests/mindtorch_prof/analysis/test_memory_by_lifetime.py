@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from trace_builder import make_memory, make_trace
 
-from mindtorch_prof.analysis.memory_by_lifetime import categories_by_lifetime, changes_by_lifetime, lifetimes
+from mindtorch_prof.allocations import lifetimes
+from mindtorch_prof.analysis.memory_by_lifetime import categories_by_lifetime, changes_by_lifetime
+from mindtorch_prof.inputs import Inputs, TensorInput
 from mindtorch_prof.torch_api.memory_categories import CATEGORY_INDEX, Action
 from mindtorch_prof.trace import ANNOTATION, ENGINE, NODE, OP, Trace
 from mindtorch_prof.tree import tree
@@ -82,3 +84,16 @@ def test_changes_add_up_to_the_memory_that_is_alive() -> None:
     ]
     assert sum(change[2] for change in changes) == int(np.sum(trace.memory.nbytes))
     assert changes[0][3] == changes[2][3]
+
+
+def test_results_of_ops_in_a_recording_without_backward_are_activations() -> None:
+    """Of inference, no op has a backward node: what an op computes from tensors is no input."""
+    trace = make_trace(
+        ("aten::ones", 0, 10),
+        ("aten::mm", 20, 30),
+        ("aten::add", 40, 50),
+        memory=make_memory((5, 64, 1), (25, 64, 2), (45, 64, 3)),
+    )
+    no_tensors, two_tensors = Inputs([2]), Inputs([TensorInput((2, 2), (2, 1), "float")] * 2)
+    trace = replace(trace, inputs=np.array([0, 1, -1], np.int32), input_table=(no_tensors, two_tensors))
+    assert category(trace) == ["INPUT", "ACTIVATION", "UNKNOWN"]

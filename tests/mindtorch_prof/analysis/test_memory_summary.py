@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from trace_builder import make_memory, make_trace
 
@@ -27,11 +30,11 @@ def test_the_peak_names_its_op_and_what_was_alive_then() -> None:
         settings=MEMORY,
     )
     assert memory_summary(trace).splitlines() == [
-        "peak memory: 3.50 KiB, 3.200 ms after the start, in aten::mm",
-        "still allocated at the end: 1.25 KiB; total allocated: 3.75 KiB",
+        "peak memory: 3.50 KB, 3.200 ms after the start, in aten::mm",
+        "still allocated at the end: 1.25 KB; total allocated: 3.75 KB",
         "allocated at the peak, by op:",
-        "      2.00 KiB       1 x  aten::ones",
-        "      1.50 KiB       2 x  aten::mm",
+        "       2.00 KB       1 x  aten::ones",
+        "       1.50 KB       2 x  aten::mm",
     ]
 
 
@@ -51,3 +54,21 @@ def test_a_recording_without_memory_is_refused_and_one_without_allocations_says_
     with pytest.raises(ValueError, match="profile_memory=True"):
         memory_summary(make_trace(("op", 0, 50)))
     assert memory_summary(make_trace(("op", 0, 50), settings=MEMORY)) == "no memory was allocated"
+
+
+def test_memory_of_a_device_is_told_before_the_smaller_one_of_the_cpu() -> None:
+    on_cpu = make_memory((1_500_000, 8, 1), (3_100_000, 4096, 2), (3_200_000, -4096, 2))
+    memory = replace(on_cpu, device=np.array([-1, 0, 0]), total=np.array([8, 1 << 20, (1 << 20) - 4096]))
+    settings = replace(MEMORY, device="cuda")
+    ops = (("aten::ones", 1_000_000, 2_000_000), ("aten::mm", 3_000_000, 4_000_000))
+    assert memory_summary(make_trace(*ops, memory=memory, settings=settings)).splitlines() == [
+        "GPU 0: peak memory: 1.00 MB, 3.100 ms after the start, in aten::mm",
+        "still allocated at the end: 1020.00 KB; total allocated: 4.00 KB",
+        "allocated at the peak, by op:",
+        "       4.00 KB       1 x  aten::mm",
+        "    1020.00 KB  allocated before the recording",
+        "CPU: peak memory: 8 B, 1.500 ms after the start, in aten::ones",
+        "still allocated at the end: 8 B; total allocated: 8 B",
+        "allocated at the peak, by op:",
+        "           8 B       1 x  aten::ones",
+    ]

@@ -64,3 +64,45 @@ def test_work_that_was_launched_before_the_recording_is_told_apart(ecosystem: Pa
     text = summary_text(summary(recording))
     assert device.launched_before_events == 968
     assert "device busy 99.5% of its 56.518ms, without the 968 events launched before the recording\n" in text
+
+
+def _memory_change(at: float, nbytes: int, address: int, total: int, device: int = -1) -> dict[str, Any]:
+    args = {"Bytes": nbytes, "Addr": address, "Total Allocated": total}
+    where = {"Device Id": device, "Device Type": 0 if device < 0 else 1}
+    return {
+        **documents.event("[memory]", at, 0, "cpu_instant_event"),
+        "ph": "i",
+        "s": "t",
+        "args": {**args, **where},
+    }
+
+
+def test_memory_that_grows_is_told_of_each_device_by_itself(tmp_path: Path) -> None:
+    steps = [documents.event(f"ProfilerStep#{i}", 100.0 * i, 90, "user_annotation") for i in range(4)]
+    growing = [
+        _memory_change(100.0 * i + 10, 2048, 50 + i, 5000 + 2048 * (i + 1), device=0) for i in range(4)
+    ]
+    # the CPU's memory is the last to change in some steps, and stays the same
+    steady = [
+        _memory_change(100.0 * i + at, nbytes, 7, max(nbytes, 0))
+        for i in range(0, 4, 2)
+        for at, nbytes in ((20, 64), (30, -64))
+    ]
+    data = summary(load(documents.write(tmp_path / "t.json", [*steps, *growing, *steady])))
+    assert [text for text in data["looks_wrong"] if "grows" in text] == [
+        "memory of device 0 grows in every step, by 2.00 KB per step: possibly a leak"
+    ]
+
+
+def test_the_peak_of_the_cpu_does_not_count_memory_of_earlier_recordings_of_the_process(
+    tmp_path: Path,
+) -> None:
+    # torch's total goes on from recording to recording, and misses frees between them
+    changes = [
+        _memory_change(10.0, 1000, 1, 51_000),
+        _memory_change(20.0, 500, 2, 51_500),
+        _memory_change(30.0, -800, 9, 50_700),  # allocated before
+        _memory_change(40.0, -1000, 1, 49_700),
+    ]
+    (memory,) = summary(load(documents.write(tmp_path / "t.json", changes)))["memory"]["devices"]
+    assert (memory["peak_bytes"], memory["end_bytes"]) == (1500, 500)

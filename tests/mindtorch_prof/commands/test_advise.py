@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -25,6 +26,11 @@ def test_the_command_tells_and_exits_with_1(tmp_path: Path, capsys: pytest.Captu
     assert [row["code"] for row in document["rows"]] == ["host_bound", "synchronisation", "launch_bound"]
     assert document["rows"][1]["evidence"][0]["count"] == 2
     assert document["notes"][0] in text.replace("\n  ", " ")
+    assert cli.main(["advise", path, "--format", "csv"]) == 1
+    header, *rows = csv.reader(capsys.readouterr().out.splitlines())
+    assert header == ["code", "share", "at_stake_us", "count", "message", "advice"]
+    assert rows
+    assert all(float(row[1]) > 0 for row in rows)
     assert cli.main(["advise", path, "--format", "md", "--top", "1"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("| Code | Share | At stake |")

@@ -39,3 +39,23 @@ def test_without_pyarrow_parquet_says_what_to_install(
     assert cli.main(["convert", three_steps_path, "--to", "parquet", "-o", str(tmp_path / "x.parquet")]) == 2
     assert "pip install mindtorch_v2[pandas]" in capsys.readouterr().err
     assert not (tmp_path / "x.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("a.csv", b"row,name,"), ("a.speedscope.json", b'{"$schema'), ("a.json", b"{"), ("a.mtrace", b"PK")],
+)
+def test_the_format_is_that_of_the_name_of_the_file(
+    name: str, begins: bytes, three_steps_path: str, tmp_path: Path
+) -> None:
+    out = tmp_path / name
+    assert cli.main(["convert", three_steps_path, "-o", str(out)]) == 0
+    assert out.read_bytes().startswith(begins)
+
+
+def test_a_format_that_nothing_tells_is_one_sentence(
+    three_steps_path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in ([], ["-o", str(tmp_path / "a.xlsx")]):
+        assert cli.main(["convert", three_steps_path, *words]) == 2
+        assert "expected --to (chrome, csv, native, parquet, speedscope)" in capsys.readouterr().err

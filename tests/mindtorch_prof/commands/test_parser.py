@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 from collections.abc import Callable
 
 import pytest
 
 from mindtorch_prof import cli
+from mindtorch_prof.commands._other_words import OTHER_WORDS
 
 
 def error_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -25,6 +28,13 @@ def error_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["summary", "t.json", "--formt", "json"], "--formt (did you mean --format?)"),
         (["summary", "t.json", "--topp=5"], "--topp (did you mean --top?)"),
         (["summary", "t.json", "--format", "jsn"], "did you mean json?"),
+        (["summary", "t.json", "--json"], "--json (did you mean --format json?)"),
+        (["diff", "a.json", "b.json", "--md"], "--md (did you mean --format md?)"),
+        (["show", "t.json", "-n", "3"], "-n (did you mean --top N?)"),
+        (
+            ["check", "t.json", "--baseline", "b.json", "--max-slower=5%"],
+            "--max-slower (did you mean --max-regression PCT?)",
+        ),
         (["convert", "t.json", "--to", "speedscop"], "did you mean speedscope?"),
     ],
 )
@@ -66,3 +76,57 @@ def test_a_file_alone_is_summarised(three_steps_path: str, printed: Callable[...
 def test_a_missing_file_alone_is_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["none.json"]) == 2
     assert capsys.readouterr().err == "mindtorch-prof: none.json: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        ("table", "show"),
+        ("memory", "memory_summary()"),
+        ("flops", "--columns name,calls,flops"),
+        ("kernels", "device"),
+        ("compare", "diff"),
+        ("stats", "show --stats"),
+        ("timeline", "report"),
+    ],
+)
+def test_a_word_for_a_task_leads_to_the_command_that_does_it(
+    word: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = error_of([word, "t.json"], capsys)
+    assert command in error
+    assert "did you mean" not in error
+
+
+def test_other_words_name_commands_and_options_that_exist() -> None:
+    parser = cli.make_parser()
+    (subparsers,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    for word, answer in OTHER_WORDS.items():
+        assert word not in subparsers.choices
+        for quoted in re.findall(r"`([^`]+)`", answer):
+            if quoted.startswith("--"):
+                continue
+            name, *options = quoted.split()
+            known = subparsers.choices[name]._option_string_actions
+            assert all(option in known for option in options if option.startswith("--")), quoted
+
+
+def test_no_words_and_the_word_help_print_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Summarise a trace on one page" in error_of([], capsys)
+    for words, text in (
+        (["help"], "Summarise a trace on one page"),
+        (["help", "diff"], "Compare two traces"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(words)
+        assert ended.value.code == 0
+        assert text in capsys.readouterr().out
+
+
+def test_a_second_file_is_answered_with_the_commands_that_take_several(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "`diff` compares two traces, `fleet` the ranks" in error_of(
+        ["summary", "a.json", "b.json"], capsys
+    )
+    assert "`diff`" not in error_of(["summary", "a.json", "--quux"], capsys)

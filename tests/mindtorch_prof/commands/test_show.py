@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
+import kineto_documents as documents
 import pytest
 
 from mindtorch_prof import cli
@@ -60,3 +62,17 @@ def test_wrong_words_end_with_2_and_a_sentence(
 ) -> None:
     assert cli.main(["show", three_steps_path, *words]) == 2
     assert capsys.readouterr().err.startswith("mindtorch-prof: ")
+
+
+def test_keys_that_were_not_recorded_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(documents.write(tmp_path / "t.json", [documents.event("aten::add", 1, 2)]))
+    assert cli.main(["show", path, "--group-by", "shape,stack:2,step", "--format", "json"]) == 0
+    captured = capsys.readouterr()
+    json.loads(captured.out)
+    assert captured.err.splitlines() == [
+        "note: the trace has no shapes to group by; record_shapes=True records them",
+        "note: the trace has no stacks to group by; with_stack=True records them",
+        "note: the trace has no steps to group by; prof.step() records them",
+    ]
+    assert cli.main(["show", path, "--group-by", "thread"]) == 0
+    assert capsys.readouterr().err == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -149,3 +150,15 @@ def test_a_database_from_bytes_and_from_an_open_file(tmp_path: Path) -> None:
     assert len(load(path.read_bytes()).trace.device) == 5
     with open(path, "rb") as file:
         assert len(load(file).trace.device) == 5
+
+
+def test_traces_of_all_folders_below_are_found_and_named(tmp_path: Path) -> None:
+    for run in ("run1", "run2"):
+        (tmp_path / run).mkdir()
+        documents.write(tmp_path / run / "worker.pt.trace.json", [documents.event(run, 1, 2)])
+    listed = re.escape(f"{Path('run1') / 'worker.pt.trace.json'}, {Path('run2') / 'worker.pt.trace.json'}")
+    with pytest.raises(NotATraceError, match=f"folder with 2 traces, where one is expected: {listed}$"):
+        load(tmp_path)
+    assert trace_paths([str(tmp_path)]) == [
+        str(tmp_path / run / "worker.pt.trace.json") for run in ("run1", "run2")
+    ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
 from synthetic_traces import linear_with_synthetic_ops
 
+from mindtorch_prof.text_escaping import csv_cell
 from mindtorch_prof.torch_api.event_columns import list_columns
 from mindtorch_prof.torch_api.results import Results
 
@@ -23,3 +26,17 @@ def test_columns_say_which_events_are_synthetic() -> None:
     marks = results.events.to_dict()["is_synthetic"]
     assert "".join("S" if mark else "-" for mark in marks) == "--SSS--SSS"
     assert results.key_averages().to_dict()["synthetic_count"] == [0, 0, 2, 2, 2]
+
+
+def test_lists_are_rows_and_csv_files_too(three_steps: Any, tmp_path: Path) -> None:
+    averages = three_steps.key_averages()
+    rows = averages.to_dicts()
+    assert [row["key"] for row in rows] == averages.to_dict()["key"]
+    averages.to_csv(tmp_path / "averages.csv")
+    with open(tmp_path / "averages.csv", newline="", encoding="utf-8") as file:
+        read = list(csv.DictReader(file))
+    # control characters are spelled out, as in all CSV files
+    assert [(row["key"], int(row["count"]), float(row["self_cpu_time_total"])) for row in read] == [
+        (csv_cell(row["key"]), row["count"], row["self_cpu_time_total"]) for row in rows
+    ]
+    assert list(read[0]) == list(rows[0])

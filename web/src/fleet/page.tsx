@@ -86,7 +86,7 @@ function Verdict({ data: { values } }: { data: Block }) {
 // ---------------------------------------------------------------------------------------------------- heat map
 
 const METRICS: [Metric, string, string][] = [
-  ["wait", "Wait", "Time until the last rank came to the step's collectives. The rank that the others wait for is pale here."],
+  ["wait", "Wait", "Time until the last rank came to the step's collectives. The rank that the others wait for waits least: it has the first colour of the scale."],
   ["own", "Own host", "The host's own time: the step without waiting for collectives or the device."],
   ["step", "Step", "The length of the step."],
   ["exposed", "Exposed", "Communication during which nothing else ran on the device; without a device: waiting for collectives."],
@@ -140,6 +140,12 @@ function Heat(props: { data: Block; rank: number; onRank(place: number): void })
 
 // ---------------------------------------------------------------------------------------------------- ranks
 
+/** The column of hosts; none if no file names its host. */
+function hostColumn(values: Block["values"], width: number): TableColumn[] {
+  if (!values.hosts.some(Boolean)) return [];
+  return [{ key: "host", title: "Host", width, text: (r) => label(values.hosts[r], 40) }];
+}
+
 function Ranks(props: { data: Block; rank: number; onRank(place: number): void }) {
   const { values, columns } = props.data;
   const [sort, setSort] = useState<Sort>({ key: "wait", down: false });
@@ -164,7 +170,7 @@ function Ranks(props: { data: Block; rank: number; onRank(place: number): void }
         </>
       ),
     },
-    { key: "host", title: "Host", width: 110, text: (r) => label(values.hosts[r], 40) },
+    ...hostColumn(values, 110),
     timed("step", "step_us", "Step", "The length of a step, median"),
     timed("own", "own_us", "Own host", "The host's own time in a step, without waiting, median"),
     ...(values.has_device
@@ -399,7 +405,7 @@ function Clocks({ data: { values, columns } }: { data: Block }) {
   const most = maximum(residual, 1e-9);
   const table: TableColumn[] = [
     { key: "rank", title: "Rank", width: 120, text: (r) => rankName(values, r) },
-    { key: "host", title: "Host", width: 120, text: (r) => label(values.hosts[r], 40) },
+    ...hostColumn(values, 120),
     { key: "offset", title: "Ahead by", width: 120, text: (r) => known(offset[r]!, (v) => time(v * 1e3)), number: (r) => size(offset[r]!) },
     { key: "drift", title: "Drift, ppm", width: 100, text: (r) => known(drift[r]!, (v) => v.toFixed(2)), number: (r) => size(drift[r]!) },
     { key: "residual", title: "Residual", help: "How far its ends of collectives are from the common ones after correction, median", width: 120, text: (r) => known(residual[r]!, (v) => time(v * 1e3)), number: (r) => size(residual[r]!), share: (r) => (Number.isNaN(residual[r]!) ? 0 : residual[r]! / most) },

@@ -269,7 +269,7 @@ export function Compare({ summaries }: { summaries: Block[] }) {
       {!byTree && <p class="muted hint">
         {`Change is B − A; the largest increase comes first. `}
         {verdicts?.noise != null && `Noise floor: about ${(100 * verdicts.noise).toFixed(0)}% of a row's time, measured over ${verdicts.repeats}. `}
-        {(verdicts?.notes ?? []).map((note: string) => `${label(note)} `)}
+        {(verdicts?.notes ?? []).map((note: string) => `${label(note).replace(/\.$/, "")}. `)}
         The other views show both traces side by side.
       </p>}
     </>

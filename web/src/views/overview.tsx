@@ -147,7 +147,7 @@ function Tiles(props: { values: any; rows: Rows; steps: Step[] }) {
   }
   if (steps.length) {
     const times = steps.map((s) => s[2]).sort((a, b) => a - b);
-    tiles.push(["Median step", time(median(times)), plural(steps.length, "step")]);
+    tiles.push([steps.length > 1 ? "Median step" : "Step", time(median(times)), plural(steps.length, "step")]);
   }
   for (const memory of figures.memory as { label: string; peak_bytes: number; end_bytes: number }[]) {
     if (memory.peak_bytes) tiles.push([`Peak memory, ${memory.label}`, bytes(memory.peak_bytes), `${bytes(memory.end_bytes)} still allocated at the end`]);

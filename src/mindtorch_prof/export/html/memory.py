@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from ...allocations import lifetimes
 from ...analysis.figures import MemoryFigures, memory_figures
 from ...analysis.memory_breakdown import memory_categories
-from ...analysis.memory_by_lifetime import lifetimes
 from ...arrays import IntArray
 from ...torch_api.memory_categories import CATEGORY_INDEX, Category, category_label
 from ...trace import Trace

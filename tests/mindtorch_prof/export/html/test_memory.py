@@ -42,7 +42,7 @@ def test_memory_of_a_file_without_addresses_is_its_running_totals(without_addres
     _, devices, _ = without_addresses
     assert devices["GPU 0"]["peak"] == 2_791_636_480  # 2.60 GiB
     assert devices["GPU 0"]["still_allocated"] == 0
-    assert devices["CPU"]["peak"] == 57_803_264  # 55 MiB
+    assert devices["CPU"]["peak"] == 57_803_264  # 55 MB
     assert [device["by_category"] for device in devices.values()] == [False, False]
     assert all(device["alive"] == [] for device in devices.values())
 
