@@ -214,6 +214,6 @@ static inline void *scratch_for(npy_intp elements, int type)
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))fused_##name, METH_FASTCALL, NULL}
 
 extern PyMethodDef pointwise_functions[], row_functions[], product_functions[], random_functions[], window_functions[],
-    grid_functions[];
+    grid_functions[], map_functions[];
 
 #endif

@@ -69,7 +69,7 @@ static int prepare(PyObject *module)
         longest_row = BUFFER_SIZE;
     }
     PyMethodDef *const families[] = {pointwise_functions, row_functions, product_functions, random_functions,
-                                     window_functions, grid_functions};
+                                     window_functions, grid_functions, map_functions};
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
         if (PyModule_AddFunctions(module, families[i]) < 0) {
             return -1;

@@ -12,6 +12,7 @@ from .. import _dispatch, _dtype
 from .._dispatch import composite, function, op
 from ._double_backward import through
 from ._namespace import functions as F
+from ._where import where
 from .norms import _norm
 
 
@@ -44,7 +45,7 @@ def _pair_distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
         distances = np.sqrt(np.maximum(square, 0))
         if close.any():  # cancellation: exact where points nearly coincide
             exact = _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
-            distances = np.where(close, exact, distances)
+            distances = where(close, exact, distances)
         return distances.astype(a.dtype)
     difference = a[..., :, None, :] - b[..., None, :, :]
     if p == 0:  # how many coordinates differ; unlike for norms, NaN makes NaN
@@ -74,7 +75,7 @@ def _slopes(difference: np.ndarray, distance: np.ndarray, p: float) -> np.ndarra
             slopes = difference / distance
         else:
             slopes = difference * np.abs(difference) ** (p - 2) * distance ** (1 - p)
-    return np.where((distance == 0) | (difference == 0), 0, slopes).astype(difference.dtype)
+    return where((distance == 0) | (difference == 0), 0, slopes).astype(difference.dtype)
 
 
 def _distance_slope(g: Any, difference: Any, distance: Any, p: float) -> Any:
