@@ -293,7 +293,9 @@ def prod_all(self: np.ndarray, dtype: Any) -> Any:
 def _product(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None:
         array = array.astype(dtype._np)
-    product = _reduce(np.multiply, array, dims, keepdim, _accumulate_type(array))
+    product = _lanes.products(array, dims, keepdim)
+    if product is None:
+        product = _reduce(np.multiply, array, dims, keepdim, _accumulate_type(array))
     result_dtype = _sum_result(array, dtype)
     return product if product.dtype is result_dtype else np.asarray(product).astype(result_dtype)
 
@@ -565,7 +567,8 @@ def _full_extreme(aten_name: str, ufunc: Any) -> Any:
         _check_nonempty(self, name)
         if self.dtype.kind in "cW":
             raise _op_errors.not_implemented(f"{name}_all", self)
-        return ufunc.reduce(self, axis=None)
+        found = _lanes.extremes(ufunc, self, None, False)
+        return ufunc.reduce(self, axis=None) if found is None else found
 
     extreme.derivative(self=share_evenly)
     return extreme
@@ -687,7 +690,8 @@ def _amax_like(aten_name: str, ufunc: Any) -> Any:
                     raise IndexError(f"{name}(): Expected reduction dim {requested} to have non-zero size.")
         if self.dtype.kind in "cW":
             raise _op_errors.not_implemented(f"{name[1:]}_values_cpu", self)
-        return _reduce(ufunc, self, dims, keepdim)
+        found = _lanes.extremes(ufunc, self, dims, keepdim)
+        return _reduce(ufunc, self, dims, keepdim) if found is None else found
 
     extreme.derivative(
         self=lambda g, self, out, dim, keepdim, self_shape: _shared_extreme(
