@@ -65,6 +65,38 @@ CLONES static void FN(lerp_by)(const REAL *const *in, const REAL *numbers, REAL 
     }
 }
 
+/* Planes of n numbers, or single numbers of which those of all channels stand in a row. */
+CLONES static void FN(planes_affine)(const REAL *x, const REAL *center, const REAL *scale, const REAL *shift, REAL *out,
+                                     npy_intp planes, npy_intp channels, npy_intp n)
+{
+    if (n == 1) {
+        for (npy_intp i = 0; i < planes; i += channels, x += channels, out += channels) {
+            INDEPENDENT
+            for (npy_intp c = 0; c < channels; c++) {
+                REAL scaled = (x[c] - center[c]) * scale[c];
+                out[c] = shift == NULL ? scaled : scaled + shift[c];
+            }
+        }
+        return;
+    }
+    for (npy_intp i = 0; i < planes; i++, x += n, out += n) {
+        REAL less = center[i % channels], factor = scale[i % channels];
+        if (shift == NULL) {
+            INDEPENDENT
+            for (npy_intp j = 0; j < n; j++) {
+                out[j] = (x[j] - less) * factor;
+            }
+        }
+        else {
+            REAL more = shift[i % channels];
+            INDEPENDENT
+            for (npy_intp j = 0; j < n; j++) {
+                out[j] = (x[j] - less) * factor + more;
+            }
+        }
+    }
+}
+
 #ifndef IS_DOUBLE
 MAP_OF_ONE(log, log_of(x))
 MAP_OF_ONE(log1p, log1p_of(x))

@@ -90,6 +90,41 @@ MAPS_FLOAT(softplus_backward, 2, 2)
 MAPS_FLOAT(silu_backward, 2, 0)
 MAPS_FLOAT(mish_backward, 2, 0)
 
+/* planes_affine(x, center, scale, shift): (x - center) * scale + shift for x (N, C, ...) and one number per channel C each; the shift may
+ * be None. */
+static PyObject *fused_planes_affine(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    void *shift;
+    if (!takes(count, 4, "planes_affine")) {
+        return NULL;
+    }
+    PyObject *x = args[0];
+    if (!is_real(x) || NDIM(x) < 2 || SIZE(x) == 0) {
+        Py_RETURN_NONE;
+    }
+    npy_intp channels = DIM(x, 1), planes = DIM(x, 0) * channels, n = SIZE(x) / planes;
+    if (!has(args[1], TYPE(x), channels) || !has(args[2], TYPE(x), channels) || !optional(args[3], TYPE(x), channels, &shift)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = empty_like(x);
+    if (out == NULL) {
+        return NULL;
+    }
+    const void *from = DATA(x), *center = DATA(args[1]), *scale = DATA(args[2]);
+    void *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(SIZE(x));
+    if (TYPE(x) == NPY_FLOAT) {
+        planes_affine_float(from, center, scale, shift, to, planes, channels, n);
+    }
+    else {
+        planes_affine_double(from, center, scale, shift, to, planes, channels, n);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
 /* ---------------------------------------------------------------------------------------------- selections */
 
 /* Elements are moved, not looked at: one loop per size of an element. A step is 1, or 0 for an array of one element. */
@@ -417,6 +452,7 @@ PyMethodDef map_functions[] = {
     FAST(softplus_backward),
     FAST(silu_backward),
     FAST(mish_backward),
+    FAST(planes_affine),
     FAST(select),
     FAST(remainder),
     FAST(converted),

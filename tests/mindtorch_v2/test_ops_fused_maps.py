@@ -244,3 +244,14 @@ def test_half_precision_computed_in_single_precision_is_rounded_once() -> None:
     doubled = _half_precision.run_in_float32(lambda wide: wide * wide, x)
     assert doubled.dtype == np.float16
     assert np.array_equal(doubled, (x.astype(np.float32) ** 2).astype(np.float16))
+
+
+@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "erf", "rsqrt", "reciprocal", "sign"])
+def test_functions_in_place_give_the_same_bits(name: str) -> None:
+    x = torch.linspace(0.01, 9, 3000)
+    expected = getattr(x, name)()
+    for layout in (x, torch.stack([x, x], 1)[:, 0]):
+        out = torch.empty(3000)
+        getattr(torch, name)(layout, out=out)
+        assert torch.equal(out, expected)
+        assert torch.equal(getattr(layout.clone(), name + "_")(), expected)

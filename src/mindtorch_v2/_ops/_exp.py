@@ -23,12 +23,20 @@ _P = [
 ]  # fmt: skip
 
 
-def exp(x: np.ndarray) -> np.ndarray:
+def exp(x: np.ndarray, out: Any = None) -> Any:
     """exp of every element."""
     if x.dtype != np.float32:
-        return np.exp(x)
+        return np.exp(x, out)
     fused = _core.exp(x)
-    return _exp(x) if fused is None else fused
+    return written(_exp(x) if fused is None else fused, out)
+
+
+def written(result: np.ndarray, out: Any) -> np.ndarray:
+    """A result, or `out` with its values."""
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
 
 
 def _reduced(x: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
@@ -55,11 +63,13 @@ def _exp(x: np.ndarray) -> np.ndarray:
 
 def expm1(x: np.ndarray, out: Any = None) -> Any:
     """exp(x) - 1 of every element: 2^n (exp(r) - 1) + (2^n - 1), and exp(x) above 30."""
-    if out is not None or x.dtype != np.float32:
-        return np.expm1(x) if out is None else np.expm1(x, out)
+    if x.dtype != np.float32:
+        return np.expm1(x, out)
     fused = _core.expm1(x)
-    if fused is not None:
-        return fused
+    return written(_expm1(x) if fused is None else fused, out)
+
+
+def _expm1(x: np.ndarray) -> np.ndarray:
     exponent, p = _reduced(x, -35, 30)
     scale = ((exponent + 127) << 23).view(np.float32)
     result = scale * p + (scale - np.float32(1))

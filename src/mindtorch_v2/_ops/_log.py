@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from ._exp import written
 
 _P = [
     np.float32(c)
@@ -26,18 +27,18 @@ _LEAST_NORMAL = np.float32(1.17549435e-38)
 
 def log(x: np.ndarray, out: Any = None) -> Any:
     """log of every element."""
-    if out is not None or x.dtype != np.float32:
-        return np.log(x) if out is None else np.log(x, out)
+    if x.dtype != np.float32:
+        return np.log(x, out)
     fused = _core.log(x)
-    return _log(x) if fused is None else fused
+    return written(_log(x) if fused is None else fused, out)
 
 
 def log1p(x: np.ndarray, out: Any = None) -> Any:
     """log(1 + x) of every element."""
-    if out is not None or x.dtype != np.float32:
-        return np.log1p(x) if out is None else np.log1p(x, out)
+    if x.dtype != np.float32:
+        return np.log1p(x, out)
     fused = _core.log1p(x)
-    return _log1p(x) if fused is None else fused
+    return written(_log1p(x) if fused is None else fused, out)
 
 
 def _log_of_parts(u: np.ndarray, rest: Any, more_exponent: Any) -> np.ndarray:

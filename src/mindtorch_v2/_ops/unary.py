@@ -14,6 +14,7 @@ from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, NP_BOOL
 from . import _core, _dims
 from ._children import child, empty_like, tensor
 from ._erf import erf as erf_float32
+from ._exp import exp as exp_float32
 from ._exp import expm1 as expm1_float32
 from ._exp import sigmoid as sigmoid_float32
 from ._layout import laid_out
@@ -219,7 +220,7 @@ function("__abs__", expose="method")(_dispatch.FUNCTIONS["abs"])
 _dispatch.OPS["abs_"].children(lambda self: [child("aten::abs.out", self, self)])
 
 
-declare("aten::exp", "aten::exp_", np.exp, lambda g, out: g * conj(out))
+declare("aten::exp", "aten::exp_", exp_float32, lambda g, out: g * conj(out))
 declare("aten::exp2", "aten::exp2_", np.exp2, lambda g, out: mul_scalar(g * conj(out), math.log(2)))
 declare("aten::expm1", "aten::expm1_", expm1_float32, lambda g, out: g * add_scalar(conj(out), 1))
 declare("aten::log", "aten::log_", log_float32, lambda g, self: g / conj(self))
