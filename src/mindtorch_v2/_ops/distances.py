@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _dtype
+from .. import _dispatch, _dtype, _op_errors
 from .._dispatch import composite, function, op
 from ._double_backward import through
 from ._namespace import functions as F
@@ -172,6 +172,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    _op_errors.refuse_numbers("cdist", x1=x1, x2=x2)
     if x1.ndim < 2 or x2.ndim < 2:
         which, bad = ("X1", x1) if x1.ndim < 2 else ("X2", x2)
         raise RuntimeError(f"cdist only supports at least 2D tensors, {which} got: {bad.ndim}D")

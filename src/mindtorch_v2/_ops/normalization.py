@@ -336,6 +336,10 @@ def _batch_norm(
         save_mean = save_rstd = np.empty(0, x.dtype)
     scale = rstd if w is None else rstd * _per_channel(w, x.ndim)
     normalized = _scaled_planes(x, center, scale, b)
+    if not normalized.flags.c_contiguous and not (
+        x.ndim > 3 and np.moveaxis(normalized, 1, -1).flags.c_contiguous
+    ):
+        normalized = np.ascontiguousarray(normalized)  # in torch's layouts: contiguous, or channels last
     normalized = normalized if normalized.dtype is input.dtype else normalized.astype(input.dtype)
     return (normalized, *_statistics(input, weight, bias, save_mean, save_rstd))
 

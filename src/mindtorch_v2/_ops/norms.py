@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _dtype
+from .. import _dispatch, _dtype, _op_errors
 from .._dispatch import composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims, _lanes
@@ -215,6 +215,7 @@ def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out:
 
 @op("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", on="tensors")
 def dist(self: Any, other: Any, p: Any) -> Any:
+    _op_errors.refuse_numbers("dist", input=self, other=other)
     return norm_of_all(F.sub(self, other), p)
 
 

@@ -26,7 +26,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) 
     if self.dtype.num in INTEGRAL_NUMS:
         if self.dtype.kind == "b":
             raise _op_errors.not_implemented("addcmul_cpu_out", self)
-        value = int(value)
+        value = np.asarray(int(value)).astype(self.dtype)[()]  # wraps around, as in C
     fused = _core.addcmul(self, tensor1, tensor2, value, out)
     if fused is not None:
         return fused

@@ -100,6 +100,7 @@ def _check_roll(shifts: tuple, dims: tuple) -> None:
 
 @op("aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", on="tensors")
 def roll(self: Any, shifts: tuple, dims: tuple) -> Any:
+    dims = () if dims is None else dims
     _check_roll(shifts, dims)
     if dims and self.ndim == 0:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")

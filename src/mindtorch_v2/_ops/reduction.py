@@ -149,6 +149,9 @@ def _check_mean(array: np.ndarray, dtype: Any, name: str = "mean") -> None:
         )
 
 
+_NAN = (math.nan, complex(math.nan, math.nan))
+
+
 def _mean(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None:
         array = array.astype(dtype._np)
@@ -159,7 +162,9 @@ def _mean(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray
     average = (
         np.true_divide(average, count)
         if count
-        else np.full(np.shape(average), np.nan, np.asarray(average).dtype)
+        else np.full(
+            np.shape(average), _NAN[np.asarray(average).dtype.kind == "c"], np.asarray(average).dtype
+        )
     )
     return average if average.dtype is array.dtype else average.astype(array.dtype)
 
@@ -252,7 +257,9 @@ def mean(
     if aliases:
         return unalias(mean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
     if out is not None:
-        return _dispatch.made(mean_dim, out, input, None if dim is MISSING else dim, keepdim, dtype)
+        kind = _into(out, dtype)
+        places = None if dim is MISSING else dim
+        return _dispatch.made(mean_dim, out, input, places, keepdim, None if kind is input.dtype else kind)
     if dim is MISSING and not keepdim:
         return mean_all(input, dtype=dtype)
     return mean_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
