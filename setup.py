@@ -63,7 +63,7 @@ EXTENSIONS = [
     extension(
         "mindtorch_v2._ops._fused",
         *("fused_module.c", "fused_pointwise.c", "fused_rows.c", "fused_products.c", "fused_random.c"),
-        *("fused_windows.c", "fused_grid.c"),
+        *("fused_windows.c", "fused_grid.c", "fused_maps.c", "fused_along.c"),
         numpy=True,
     ),
     extension("mindtorch_prof._tree", "tree.c"),

@@ -49,8 +49,8 @@ typedef struct {
 } Loop;
 
 /* Written once, when the module is loaded. */
-extern Loop add_f32, maximum_f32, exp_f32, log_f32, tanh_f32, matmul_f32;
-extern Loop add_f64, maximum_f64, exp_f64, log_f64, matmul_f64, log1p_f64, cos_f64, sin_f64;
+extern Loop add_f32, multiply_f32, maximum_f32, minimum_f32, exp_f32, log_f32, tanh_f32, matmul_f32;
+extern Loop add_f64, multiply_f64, maximum_f64, minimum_f64, exp_f64, log_f64, matmul_f64, log1p_f64, cos_f64, sin_f64;
 
 /* Rows up to this length are summed by one call of the inner loop: before NumPy 2.3 its reductions cut longer ones into buffers. */
 extern npy_intp longest_row;
@@ -214,6 +214,6 @@ static inline void *scratch_for(npy_intp elements, int type)
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))fused_##name, METH_FASTCALL, NULL}
 
 extern PyMethodDef pointwise_functions[], row_functions[], product_functions[], random_functions[], window_functions[],
-    grid_functions[];
+    grid_functions[], map_functions[], along_functions[];
 
 #endif

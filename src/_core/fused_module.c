@@ -9,8 +9,8 @@
 #define IMPORTS_NUMPY
 #include "fused.h"
 
-Loop add_f32, maximum_f32, exp_f32, log_f32, tanh_f32, matmul_f32;
-Loop add_f64, maximum_f64, exp_f64, log_f64, matmul_f64, log1p_f64, cos_f64, sin_f64;
+Loop add_f32, multiply_f32, maximum_f32, minimum_f32, exp_f32, log_f32, tanh_f32, matmul_f32;
+Loop add_f64, multiply_f64, maximum_f64, minimum_f64, exp_f64, log_f64, matmul_f64, log1p_f64, cos_f64, sin_f64;
 
 npy_intp longest_row = NPY_MAX_INTP;
 #define FIRST_VERSION_WITH_WHOLE_ROWS 0x14 /* of NumPy's C API: that of 2.3 */
@@ -51,6 +51,8 @@ static int find_loops(void)
     int failed =
         find_loop(numpy, "add", NPY_FLOAT, &add_f32) < 0 || find_loop(numpy, "add", NPY_DOUBLE, &add_f64) < 0 ||
         find_loop(numpy, "maximum", NPY_FLOAT, &maximum_f32) < 0 || find_loop(numpy, "maximum", NPY_DOUBLE, &maximum_f64) < 0 ||
+        find_loop(numpy, "multiply", NPY_FLOAT, &multiply_f32) < 0 || find_loop(numpy, "multiply", NPY_DOUBLE, &multiply_f64) < 0 ||
+        find_loop(numpy, "minimum", NPY_FLOAT, &minimum_f32) < 0 || find_loop(numpy, "minimum", NPY_DOUBLE, &minimum_f64) < 0 ||
         find_loop(numpy, "exp", NPY_FLOAT, &exp_f32) < 0 || find_loop(numpy, "exp", NPY_DOUBLE, &exp_f64) < 0 ||
         find_loop(numpy, "log", NPY_FLOAT, &log_f32) < 0 || find_loop(numpy, "log", NPY_DOUBLE, &log_f64) < 0 ||
         find_loop(numpy, "matmul", NPY_FLOAT, &matmul_f32) < 0 || find_loop(numpy, "matmul", NPY_DOUBLE, &matmul_f64) < 0 ||
@@ -69,7 +71,7 @@ static int prepare(PyObject *module)
         longest_row = BUFFER_SIZE;
     }
     PyMethodDef *const families[] = {pointwise_functions, row_functions, product_functions, random_functions,
-                                     window_functions, grid_functions};
+                                     window_functions, grid_functions, map_functions, along_functions};
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
         if (PyModule_AddFunctions(module, families[i]) < 0) {
             return -1;

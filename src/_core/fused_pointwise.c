@@ -34,33 +34,6 @@ CLONES static void silu_loop(const float *x, float *out, npy_intp n)
 
 /* ---------------------------------------------------------------------------------------------- gelu, float32 */
 
-/* x between -limit and limit; NaN stays NaN. */
-ALWAYS_INLINE float clamped(float x, float limit)
-{
-    float size = fabsf(x);
-    return copysignf(size > limit ? limit : size, x);
-}
-
-/* The constants and the order of operations are those of _ops/_erf.py. */
-ALWAYS_INLINE float erf_of(float x)
-{
-    float t = clamped(x, 3.9f);
-    float s = t * t;
-    float p = s * 2.0664565617672157e-06f;
-    p = (p + 0.00028506302608917304f) * s;
-    p = (p + 0.003738404987641868f) * s;
-    p = (p + 0.0526682682690826f) * s;
-    p = (p + 0.18966826376551407f) * s;
-    p = (p + 1.1283791476298564f) * t;
-    float q = s * 3.826988919136873e-05f;
-    q = (q + 0.0011573894091900776f) * s;
-    q = (q + 0.014914397441977771f) * s;
-    q = (q + 0.11381954810792422f) * s;
-    q = (q + 0.5014219038606178f) * s;
-    q = q + 1.0f;
-    return clamped(p / q, 1.0f);
-}
-
 static const float root_half = 0.70710678118654752f, density_factor = 0.39894228040143268f;
 
 CLONES static void gelu_loop(const float *x, float *out, npy_intp n)

@@ -197,6 +197,13 @@ static void FN(sum_rows)(const REAL *x, REAL *sums, npy_intp rows, npy_intp cols
     }
 }
 
+static REAL FN(long_row_sum)(const REAL *x, npy_intp n)
+{
+    REAL sum;
+    FN(sum_rows)(x, &sum, 1, n);
+    return sum;
+}
+
 static void FN(softmax)(const REAL *x, REAL *out, npy_intp rows, npy_intp cols)
 {
     REAL sums[BLOCK_ROWS];
@@ -244,7 +251,8 @@ static void FN(log_softmax_backward)(const REAL *g, const REAL *y, REAL *out, np
     npy_intp step = block_rows(cols);
     for (npy_intp i = 0; i < rows; i += step, g += step * cols, y += step * cols, out += step * cols) {
         npy_intp n = rows - i < step ? rows - i : step;
-        apply(&LOOP(exp), y, out, n * cols, sizeof(REAL));
+        memset(sums, 0, sizeof sums);
+        FN(shifted_exponentials)(y, sums, out, n, cols);
         FN(sum_rows)(g, sums, n, cols);
         FN(subtract_product)(out, g, sums, n, cols);
     }
@@ -290,9 +298,9 @@ static void FN(layer_norm)(const REAL *x, const REAL *weight, const REAL *bias, 
 {
     REAL count = (REAL)cols;
     for (npy_intp i = 0; i < rows; i++, x += cols, out += cols) {
-        mean[i] = FN(row_sum)(x, cols) / count;
+        mean[i] = FN(long_row_sum)(x, cols) / count;
         FN(center_row)(x, mean[i], out, scratch, cols);
-        rstd[i] = 1 / SQRT(FN(row_sum)(scratch, cols) / count + eps);
+        rstd[i] = 1 / SQRT(FN(long_row_sum)(scratch, cols) / count + eps);
         FN(scale_row)(out, rstd[i], weight, bias, cols);
     }
 }
@@ -330,8 +338,8 @@ static void FN(layer_norm_backward)(const REAL *g, const REAL *x, const REAL *me
     REAL *normal = scratch, *product = scratch + cols;
     for (npy_intp i = 0; i < rows; i++, g += cols, x += cols, to_input += cols) {
         FN(weigh_row)(g, x, weight, mean[i], rstd[i], normal, to_input, product, to_weight, to_bias, cols);
-        REAL level = FN(row_sum)(to_input, cols) / count;
-        REAL tilt = FN(row_sum)(product, cols) / count;
+        REAL level = FN(long_row_sum)(to_input, cols) / count;
+        REAL tilt = FN(long_row_sum)(product, cols) / count;
         FN(unscale_row)(to_input, normal, level, tilt, rstd[i], cols);
     }
 }

@@ -218,3 +218,74 @@ static void FN(move_columns)(REAL *columns, REAL *image, npy_intp planes, const 
         }
     }
 }
+
+/* The first number of an image that output line y meets at a place of the kernel. */
+ALWAYS_INLINE npy_intp FN(line_at)(const Window *w, npy_intp place, npy_intp y)
+{
+    npy_intp row = w[2].n, sheet = w[1].n * row;
+    npy_intp c = place % w[2].kernel, b = place / w[2].kernel % w[1].kernel, a = place / w[2].kernel / w[1].kernel;
+    npy_intp corner = a * w[0].dilation * sheet + b * w[1].dilation * row + c * w[2].dilation;
+    return corner + y / w[1].out * w[0].stride * sheet + y % w[1].out * w[1].stride * row;
+}
+
+/* A filter per plane: out += image * weight place by place, or, if `adds`, image += out * weight. `channels` filters repeat. */
+CLONES static void FN(depthwise)(REAL *out, REAL *image, const REAL *weight, npy_intp planes, npy_intp channels, const Window *w,
+                                 int adds)
+{
+    npy_intp places = w[0].kernel * w[1].kernel * w[2].kernel, lines = w[0].out * w[1].out, n = w[2].out, step = w[2].stride;
+    for (npy_intp plane = 0; plane < planes; plane++, image += w[0].n * w[1].n * w[2].n, out += lines * n) {
+        for (npy_intp place = 0; place < places; place++) {
+            REAL factor = weight[plane % channels * places + place];
+            for (npy_intp y = 0; y < lines; y++) {
+                REAL *line = image + FN(line_at)(w, place, y), *made = out + y * n;
+                if (adds) {
+                    INDEPENDENT
+                    for (npy_intp x = 0; x < n; x++) {
+                        line[x * step] += made[x] * factor;
+                    }
+                }
+                else if (step == 1) {
+                    INDEPENDENT
+                    for (npy_intp x = 0; x < n; x++) {
+                        made[x] += line[x] * factor;
+                    }
+                }
+                else {
+                    for (npy_intp x = 0; x < n; x++) {
+                        made[x] += line[x * step] * factor;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* products = g * image at a place of the kernel, for one plane. */
+CLONES static void FN(products_at)(const REAL *g, const REAL *image, REAL *products, const Window *w, npy_intp place)
+{
+    npy_intp lines = w[0].out * w[1].out, n = w[2].out, step = w[2].stride;
+    for (npy_intp y = 0; y < lines; y++, g += n, products += n) {
+        const REAL *line = image + FN(line_at)(w, place, y);
+        INDEPENDENT
+        for (npy_intp x = 0; x < n; x++) {
+            products[x] = g[x] * line[x * step];
+        }
+    }
+}
+
+/* out[channel, place] = the sum over the batch of the sums of each plane's products, which NumPy's loop adds up. */
+static void FN(depthwise_weight)(const REAL *g, const REAL *images, REAL *out, REAL *products, npy_intp batch, npy_intp channels,
+                                 const Window *w)
+{
+    npy_intp places = w[0].kernel * w[1].kernel * w[2].kernel, n = w[0].out * w[1].out * w[2].out, size = w[0].n * w[1].n * w[2].n;
+    for (npy_intp plane = 0; plane < batch * channels; plane++) {
+        for (npy_intp place = 0; place < places; place++) {
+            REAL total = 0, *to = out + plane % channels * places + place;
+            FN(products_at)(g + plane * n, images + plane * size, products, w, place);
+            char *pointers[3] = {(char *)&total, (char *)products, (char *)&total};
+            npy_intp count = n, steps[3] = {0, sizeof(REAL), 0};
+            LOOP(add).function(pointers, &count, steps, LOOP(add).data);
+            *to = plane < channels ? total : *to + total;
+        }
+    }
+}

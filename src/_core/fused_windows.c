@@ -575,6 +575,120 @@ static PyObject *fused_scatter_planes(PyObject *module, PyObject *const *args, P
     return out;
 }
 
+/* The windows of a convolution over padded images (N, C, *spatial) with these sizes of kernel and output; 0 if one would end outside. */
+static int describe_convolution(PyObject *images, const npy_intp *kernel, const npy_intp *out, PyObject *stride, PyObject *dilation,
+                                Window *w)
+{
+    int dims = NDIM(images) - 2;
+    for (int i = 0; i < MOST_DIMS; i++) {
+        int d = i - (MOST_DIMS - dims);
+        w[i] = single;
+        if (d >= 0) {
+            w[i].n = DIM(images, 2 + d);
+            w[i].kernel = kernel[d];
+            w[i].out = out[d];
+            w[i].stride = entry_of(stride, d, 0);
+            w[i].dilation = entry_of(dilation, d, 0);
+        }
+        if (w[i].stride < 1 || w[i].dilation < 1 || w[i].kernel < 1 || w[i].out < 1 || w[i].kernel > LARGEST_SIZE ||
+            w[i].out > LARGEST_SIZE || (w[i].kernel - 1) * w[i].dilation + (w[i].out - 1) * w[i].stride >= w[i].n) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Whether `out` (N, C, *out) and padded images (N, C, *spatial) are those of a convolution with one filter per channel. */
+static int are_depthwise(PyObject *out, PyObject *images, PyObject *stride, PyObject *dilation)
+{
+    if (!is_real(out) || !is_real(images) || TYPE(out) != TYPE(images) || NDIM(out) != NDIM(images) || shares(out, images)) {
+        return 0;
+    }
+    int dims = NDIM(images) - 2;
+    return dims >= 1 && dims <= MOST_DIMS && DIM(out, 0) == DIM(images, 0) && DIM(out, 1) == DIM(images, 1) && DIM(out, 1) > 0 &&
+           is_tuple_of(stride, dims) && is_tuple_of(dilation, dims);
+}
+
+/* depthwise(out, images, weight, stride, dilation, adds): out += images * weight with one filter (C, *kernel) per channel, or, if
+ * `adds`, images += out * weight. Images are padded. */
+static PyObject *fused_depthwise(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 6, "depthwise")) {
+        return NULL;
+    }
+    PyObject *out = args[0], *images = args[1], *weight = args[2];
+    int adds = args[5] == Py_True;
+    if (!are_depthwise(out, images, args[3], args[4]) || !is_plain(weight) || TYPE(weight) != TYPE(out) ||
+        NDIM(weight) != NDIM(out) - 1 || DIM(weight, 0) != DIM(out, 1) || !is_writeable(adds ? images : out) ||
+        shares(adds ? images : out, weight)) {
+        Py_RETURN_NONE;
+    }
+    Window w[MOST_DIMS];
+    if (!describe_convolution(images, PyArray_DIMS((PyArrayObject *)weight) + 1, PyArray_DIMS((PyArrayObject *)out) + 2, args[3],
+                              args[4], w)) {
+        Py_RETURN_NONE;
+    }
+    npy_intp channels = DIM(out, 1), planes = DIM(out, 0) * channels;
+    void *made = DATA(out), *pixels = DATA(images);
+    const void *filters = DATA(weight);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(SIZE(images));
+    if (TYPE(out) == NPY_FLOAT) {
+        depthwise_float(made, pixels, filters, planes, channels, w, adds);
+    }
+    else {
+        depthwise_double(made, pixels, filters, planes, channels, w, adds);
+    }
+    NPY_END_THREADS;
+    Py_RETURN_TRUE;
+}
+
+/* depthwise_weight(g, images, kernel, stride, dilation): the gradient (C, *kernel) of the filters. Images are padded. */
+static PyObject *fused_depthwise_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 5, "depthwise_weight")) {
+        return NULL;
+    }
+    PyObject *g = args[0], *images = args[1];
+    if (!are_depthwise(g, images, args[3], args[4]) || !is_tuple_of(args[2], NDIM(images) - 2) || DIM(g, 0) == 0) {
+        Py_RETURN_NONE;
+    }
+    npy_intp shape[1 + MOST_DIMS] = {DIM(g, 1)};
+    for (int d = 0; d < NDIM(images) - 2; d++) {
+        shape[1 + d] = entry_of(args[2], d, 1);
+    }
+    Window w[MOST_DIMS];
+    if (!describe_convolution(images, shape + 1, PyArray_DIMS((PyArrayObject *)g) + 2, args[3], args[4], w)) {
+        Py_RETURN_NONE;
+    }
+    npy_intp n = w[0].out * w[1].out * w[2].out;
+    if (n > longest_row) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = PyArray_SimpleNew(NDIM(images) - 1, shape, TYPE(g));
+    void *products = scratch_for(n, TYPE(g));
+    if (out == NULL || products == NULL) {
+        Py_XDECREF(out);
+        free(products);
+        return NULL;
+    }
+    const void *given = DATA(g), *pixels = DATA(images);
+    void *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(SIZE(images));
+    if (TYPE(g) == NPY_FLOAT) {
+        depthwise_weight_float(given, pixels, to, products, DIM(g, 0), DIM(g, 1), w);
+    }
+    else {
+        depthwise_weight_double(given, pixels, to, products, DIM(g, 0), DIM(g, 1), w);
+    }
+    NPY_END_THREADS;
+    free(products);
+    return out;
+}
+
 /* move_columns(columns, images, stride, dilation, adds): patches of images (N, C, *spatial) as columns (N, C, *kernel, *out), or,
  * if `adds`, the columns added to the images where patches were taken from. */
 static PyObject *fused_move_columns(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -595,20 +709,9 @@ static PyObject *fused_move_columns(PyObject *module, PyObject *const *args, Py_
         Py_RETURN_NONE;
     }
     Window w[MOST_DIMS];
-    for (int i = 0; i < MOST_DIMS; i++) {
-        int d = i - (MOST_DIMS - dims);
-        w[i] = single;
-        if (d >= 0) {
-            w[i].n = DIM(images, 2 + d);
-            w[i].kernel = DIM(columns, 2 + d);
-            w[i].out = DIM(columns, 2 + dims + d);
-            w[i].stride = entry_of(args[2], d, 0);
-            w[i].dilation = entry_of(args[3], d, 0);
-        }
-        if (w[i].stride < 1 || w[i].dilation < 1 || w[i].kernel < 1 || w[i].out < 1 || w[i].kernel > LARGEST_SIZE ||
-            w[i].out > LARGEST_SIZE || (w[i].kernel - 1) * w[i].dilation + (w[i].out - 1) * w[i].stride >= w[i].n) {
-            Py_RETURN_NONE;
-        }
+    const npy_intp *sizes = PyArray_DIMS((PyArrayObject *)columns) + 2;
+    if (!describe_convolution(images, sizes, sizes + dims, args[2], args[3], w)) {
+        Py_RETURN_NONE;
     }
     npy_intp planes = DIM(images, 0) * DIM(images, 1);
     void *patches = DATA(columns), *pixels = DATA(images);
@@ -626,6 +729,8 @@ static PyObject *fused_move_columns(PyObject *module, PyObject *const *args, Py_
 
 PyMethodDef window_functions[] = {
     FAST(move_columns),
+    FAST(depthwise),
+    FAST(depthwise_weight),
     FAST(max_pool),
     FAST(adaptive_max_pool),
     FAST(max_pool_at),

@@ -126,6 +126,15 @@ def answers(value: Any) -> bool:
     return not isinstance(value, _dispatch.Tensor) and hasattr(type(value), "__torch_function__")
 
 
+def refuse_numbers(name: str, **arguments: Any) -> None:
+    """Raise torch's error for a number in the place of a tensor; the arguments are those of a function, from the first on."""
+    for position, (key, value) in enumerate(arguments.items(), 1):
+        if value.__class__ in NUMBERS:
+            raise TypeError(
+                f"{name}(): argument '{key}' (position {position}) must be Tensor, not {type(value).__name__}"
+            )
+
+
 def not_a_method(op: Op, value: Any) -> NoReturn:
     """Raise for `Tensor.__radd__(5, x)`: an operator called with something else in the place of the tensor."""
     raise TypeError(
@@ -169,7 +178,7 @@ KERNEL_NAMES = {
 def _boxed(value: Any, like: Any) -> Any:
     """A Python number as a 0-dim tensor that does not change what `like` is promoted to."""
     kinds = ((like.dtype, like._array.ndim == 0), (_dtype.number_dtype(value), 2))
-    return wrap(np.array(value, _dtype.result_dtype(kinds)._np))
+    return wrap(np.asarray(value).astype(_dtype.result_dtype(kinds)._np))  # -1 is 255 as uint8
 
 
 def result_of(op: Op, arguments: tuple) -> Any:

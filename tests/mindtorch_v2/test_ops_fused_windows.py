@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fused_loops import arrays, assert_same_bits, dtypes, fused_and_twin
+from fused_loops import DTYPES, arrays, assert_same_bits, dtypes, fused_and_twin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -187,3 +187,36 @@ def test_transposed_convolution(case: tuple) -> None:
         return convolution.input_gradient(x, weight, spatial, stride, padding, dilation, 1)
 
     assert_same_bits(*fused_and_twin("move_columns", gradient, x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("stride", "padding", "dilation"), [(1, 0, 1), (1, 1, 1), (2, 1, 1), (2, 0, 2), (3, 2, 1)]
+)
+def test_convolutions_with_one_filter_per_channel(
+    dtype: Any, dims: int, stride: int, padding: int, dilation: int
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(2, 3, *(9, 8, 7)[:dims])).astype(dtype)
+    w = rng.normal(size=(3, 1, *(3, 2, 3)[:dims])).astype(dtype)
+    settings = ((stride,) * dims, (padding,) * dims, (dilation,) * dims)
+    out = convolution.forward(x, w, *settings, 3)
+    g = rng.normal(size=out.shape).astype(dtype)
+    spatial, kernel = x.shape[2:], w.shape[2:]
+    for loop, call in (
+        ("depthwise", lambda: convolution.forward(x, w, *settings, 3)),
+        ("depthwise", lambda: convolution.input_gradient(g, w, spatial, *settings, 3)),
+        ("depthwise_weight", lambda: convolution.weight_gradient(g, x, kernel, *settings, 3)),
+    ):
+        assert_same_bits(*fused_and_twin(loop, call))
+
+
+def test_filters_that_would_leave_an_image_are_left_to_numpy() -> None:
+    images, out = np.ones((1, 2, 4, 4), np.float32), np.zeros((1, 2, 3, 3), np.float32)
+    weight = np.ones((2, 3, 3), np.float32)
+    assert _core.depthwise(out, images, weight, (1, 1), (1, 1), False) is None
+    assert _core.depthwise_weight(out, images, (3, 3), (1, 1), (1, 1)) is None
+    assert _core.depthwise(out, images, weight[:1], (1, 1), (1, 1), False) is None
+    assert _core.depthwise(out, images, weight[:, :2, :2], (1, 1), (1, 1), False) is None  # not contiguous
+    assert not out.any()

@@ -1,4 +1,4 @@
-"""gelu for float32, in blocks that stay in the cache. SciPy's erf takes 15 ns per number, this 5, the compiled core less than 1.
+"""erf and gelu for float32, in blocks that stay in the cache. SciPy's erf takes 15 ns per number, this 5, the compiled core less than 1.
 
 erf(x) = x P(x^2) / Q(x^2) for |x| < 3.9, where P and Q were fitted by reweighted least squares to a relative error of 2e-8; in float32
 the result is within 4e-7. Beyond 3.9 erf is 1 to float32.
@@ -86,6 +86,18 @@ def _blocks(*arrays: np.ndarray) -> Iterator[list[np.ndarray]]:
 
 def _buffers(size: int) -> list[np.ndarray]:
     return [np.empty(min(_BLOCK, size), np.float32) for _ in range(3)]
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    """erf of a float32 array."""
+    fused = _core.erf(x)
+    if fused is not None:
+        return fused
+    result = _result_of(np.negative, x)
+    _, b, c = _buffers(x.size)
+    for piece, out in _blocks(_in_order_of(result, x), _in_order_of(result, result)):
+        _erf_block(piece, out, b[: piece.size], c[: piece.size])
+    return result
 
 
 def gelu(x: np.ndarray) -> np.ndarray:

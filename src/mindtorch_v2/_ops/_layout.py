@@ -11,6 +11,7 @@ import numpy as np
 from .. import _tensor_slots
 from .._dtype import NP_FLOAT8, channels_last, channels_last_3d, contiguous_format, preserve_format
 from . import _core
+from ._half_precision import compiled_cast
 from ._warn import warn_once
 
 _CHANNELS_LAST = {
@@ -250,6 +251,9 @@ def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
         array = array.astype(np.complex64)
     if dtype.itemsize == 1 and dtype in NP_FLOAT8:
         return to_float8(array, dtype)
+    fused = compiled_cast(array, dtype)
+    if fused is not None:
+        return fused
     if array.flags.c_contiguous and (
         kind not in "cf" or (dtype.kind == kind and dtype.itemsize >= array.itemsize)
     ):

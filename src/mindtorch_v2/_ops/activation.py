@@ -13,9 +13,11 @@ from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
 from . import _core, _dims
 from . import _erf as _erf_fast
 from ._children import Child, cast, child, dtype_number, empty, narrow, tensor
-from ._exp import sigmoid
+from ._exp import exp, expm1, sigmoid
 from ._half_precision import in_float32, run_in_float32
+from ._log import log1p
 from ._namespace import functions as F
+from ._where import where
 from .pointwise import add_scalar, mul_scalar, one_minus, one_over, sub_scalar
 
 # ---------------------------------------------------------------------------------------------------- relu and thresholds
@@ -45,7 +47,7 @@ def threshold_backward(grad_output: np.ndarray, self: np.ndarray, threshold: Any
     fused = _core.threshold_backward(grad_output, self, threshold)
     if fused is not None:
         return fused
-    return np.where(self <= threshold, grad_output.dtype.type(0), grad_output)  # NaN lets gradients through
+    return where(self <= threshold, grad_output.dtype.type(0), grad_output)  # NaN lets gradients through
 
 
 threshold_backward.derivative(
@@ -74,7 +76,7 @@ def threshold(self: np.ndarray, threshold: Any, value: Any) -> np.ndarray:
     if self.dtype.kind in "bc":
         raise _op_errors.not_implemented("threshold_cpu", self)
     bound = int(threshold) if self.dtype.num in INTEGRAL_NUMS else threshold
-    return np.where(self <= bound, np.asarray(value).astype(self.dtype), self)
+    return where(self <= bound, np.asarray(value).astype(self.dtype), self)
 
 
 threshold.derivative(self=lambda g, self, threshold: threshold_backward(g, self, threshold))
@@ -91,7 +93,8 @@ _dispatch.FUNCTIONS["threshold_"] = threshold.inplace
 def leaky_relu(self: np.ndarray, negative_slope: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _op_errors.not_implemented("leaky_relu_cpu", self)
-    return np.where(self > 0, self, self * self.dtype.type(negative_slope))
+    fused = _core.leaky_relu(self, negative_slope)
+    return where(self > 0, self, self * self.dtype.type(negative_slope)) if fused is None else fused
 
 
 leaky_relu.derivative(
@@ -119,7 +122,10 @@ def leaky_relu_backward(
             "in-place forward function with a negative slope, please call out-of-place version instead. File an issue at "
             "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with negative slope"
         )
-    return np.where(self > 0, grad_output, grad_output * grad_output.dtype.type(negative_slope))
+    fused = _core.leaky_relu_backward(grad_output, self, negative_slope)
+    if fused is not None:
+        return fused
+    return where(self > 0, grad_output, grad_output * grad_output.dtype.type(negative_slope))
 
 
 leaky_relu_backward.derivative(
@@ -140,6 +146,9 @@ def hardtanh(self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if kind.kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
+    fused = _core.clamp(self, min_val, max_val, None)
+    if fused is not None:
+        return fused
     return np.minimum(np.maximum(self, kind.type(min_val)), kind.type(max_val))
 
 
@@ -166,7 +175,10 @@ hardtanh.op.inplace.children(lambda self, low, high: [_clamped_into_self(self, l
     expose="no",
 )
 def hardtanh_backward(grad_output: np.ndarray, self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
-    return np.where((self <= min_val) | (self >= max_val), np.zeros((), grad_output.dtype), grad_output)
+    fused = _core.hardtanh_backward(grad_output, self, min_val, max_val)
+    if fused is not None:
+        return fused
+    return where((self <= min_val) | (self >= max_val), np.zeros((), grad_output.dtype), grad_output)
 
 
 hardtanh_backward.derivative(
@@ -209,7 +221,7 @@ def prelu(self: Any, weight: Any) -> Any:
 
 @op("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor", pointwise=True, expose="no")
 def _prelu_kernel(self: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    return np.where(self > 0, self, weight * self)
+    return where(self > 0, self, weight * self)
 
 
 @_prelu_kernel.backward("self", "weight")
@@ -224,7 +236,7 @@ def _(g: Any, self: Any, weight: Any, needs: Any) -> Any:
 def _prelu_kernel_backward(grad_output: np.ndarray, self: np.ndarray, weight: np.ndarray) -> tuple:
     positive = self > 0
     zero = np.zeros((), grad_output.dtype)
-    return np.where(positive, grad_output, weight * grad_output), np.where(positive, zero, self * grad_output)
+    return where(positive, grad_output, weight * grad_output), where(positive, zero, self * grad_output)
 
 
 @_prelu_kernel_backward.backward("grad_output", "self", "weight")
@@ -253,7 +265,7 @@ def _(grads: Any, grad_output: Any, self: Any, weight: Any) -> Any:
 def hardshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _op_errors.not_implemented("hardshrink_cpu", self)
-    return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), self)
+    return where(np.abs(self) <= lambd, np.zeros((), self.dtype), self)
 
 
 hardshrink.derivative(self=lambda g, self, lambd: F.hardshrink_backward(g, self, lambd))
@@ -265,7 +277,7 @@ hardshrink.derivative(self=lambda g, self, lambd: F.hardshrink_backward(g, self,
     expose="no",
 )
 def hardshrink_backward(grad_out: np.ndarray, self: np.ndarray, lambd: Any) -> np.ndarray:
-    return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_out)
+    return where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_out)
 
 
 hardshrink_backward.derivative(
@@ -292,7 +304,7 @@ def _check_lambda(lambd: Any, kind: Any) -> None:
 @in_float32
 def _shrunk(x: np.ndarray, lambd: Any) -> np.ndarray:
     edge = x.dtype.type(lambd)
-    return np.where(x > edge, x - edge, np.where(x < -edge, x + edge, x * 0))
+    return where(x > edge, x - edge, where(x < -edge, x + edge, x * 0))
 
 
 softshrink.derivative(self=lambda g, self, lambd: F.softshrink_backward(g, self, lambd))
@@ -304,7 +316,7 @@ softshrink.derivative(self=lambda g, self, lambd: F.softshrink_backward(g, self,
     expose="no",
 )
 def softshrink_backward(grad_output: np.ndarray, self: np.ndarray, lambd: Any) -> np.ndarray:
-    return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_output)
+    return where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_output)
 
 
 softshrink_backward.derivative(
@@ -440,6 +452,9 @@ def _silu_open(g: Any, self: Any) -> Any:
 )
 def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     def slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+        fused = _core.silu_backward(g, x)
+        if fused is not None:
+            return fused
         s = _logistic(x)
         return g * s * (1 + x * (1 - s))
 
@@ -450,7 +465,19 @@ def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
 def mish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _op_errors.not_implemented("mish_cpu", self)
-    return run_in_float32(lambda x: x * np.tanh(np.logaddexp(0, x).astype(x.dtype)), self)
+
+    def kernel(x: np.ndarray) -> np.ndarray:
+        fused = _core.mish(x)
+        return x * _tanh_of_softplus(x) if fused is None else fused
+
+    return run_in_float32(kernel, self)
+
+
+def _tanh_of_softplus(x: np.ndarray) -> np.ndarray:
+    """tanh(log(1 + exp(x))) = t / (t + 2) with t = exp(x) (exp(x) + 2); 1 from 20 on."""
+    e = exp(np.asarray(np.minimum(x, x.dtype.type(20))))
+    t = e * (e + 2)
+    return t / (t + 2)
 
 
 def _mish_open(g: Any, self: Any) -> Any:
@@ -473,7 +500,10 @@ mish.derivative(
 )
 def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     def slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
-        t = np.tanh(np.logaddexp(0, x).astype(x.dtype))
+        fused = _core.mish_backward(g, x)
+        if fused is not None:
+            return fused
+        t = _tanh_of_softplus(x)
         return g * (t + x * _logistic(x) * (1 - t * t))
 
     return run_in_float32(slope, self, grad_output)
@@ -489,16 +519,19 @@ def elu(self: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarra
         raise _op_errors.not_implemented("elu_cpu", self)
 
     def kernel(x: np.ndarray) -> np.ndarray:
+        fused = _core.elu(x, alpha * scale, scale, input_scale)
+        if fused is not None:
+            return fused
         kind = x.dtype.type
         below, above = np.minimum(x, 0), x
         if input_scale != 1:
             below = below * kind(input_scale)
-        below = np.expm1(below)
+        below = expm1(np.asarray(below))
         if alpha * scale != 1:
             below = kind(alpha * scale) * below
         if scale != 1:
             above = x * kind(scale)
-        return np.where(x <= 0, below, above)
+        return where(x < 0, below, above)
 
     return run_in_float32(kernel, self)
 
@@ -528,12 +561,16 @@ def elu_backward(
     self_or_result: np.ndarray,
 ) -> np.ndarray:
     x, kind = self_or_result, self_or_result.dtype.type
+    if not is_result:
+        fused = _core.elu_backward(grad_output, x, input_scale * alpha * scale, scale, input_scale)
+        if fused is not None:
+            return fused
     low = (
         kind(input_scale) * (x + kind(alpha * scale))
         if is_result
-        else kind(input_scale * alpha * scale) * np.exp(np.minimum(x, 0) * kind(input_scale))
+        else kind(input_scale * alpha * scale) * exp(np.asarray(np.minimum(x, 0) * kind(input_scale)))
     )
-    return grad_output * np.where(x <= 0, low, kind(scale))
+    return grad_output * where(x <= 0, low, kind(scale))
 
 
 elu_backward.derivative(
@@ -602,9 +639,12 @@ def softplus(self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
         raise _op_errors.not_implemented("softplus_cpu", self)
 
     def kernel(x: np.ndarray) -> np.ndarray:
+        fused = _core.softplus(x, beta, threshold)
+        if fused is not None:
+            return fused
         scaled = x * x.dtype.type(beta)
         bounded = scaled if math.isnan(threshold) else np.minimum(scaled, threshold)
-        return np.where(scaled > threshold, x, np.log1p(np.exp(bounded)) / x.dtype.type(beta))
+        return where(scaled > threshold, x, log1p(exp(np.asarray(bounded))) / x.dtype.type(beta))
 
     return run_in_float32(kernel, self)
 
@@ -618,8 +658,11 @@ softplus.derivative(self=lambda g, self, beta, threshold: F.softplus_backward(g,
     expose="no",
 )
 def softplus_backward(grad_output: np.ndarray, self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
+    fused = _core.softplus_backward(grad_output, self, beta, threshold)
+    if fused is not None:
+        return fused
     scaled = self * self.dtype.type(beta)
-    return np.where(scaled > threshold, grad_output, grad_output * _logistic(scaled))
+    return where(scaled > threshold, grad_output, grad_output * _logistic(scaled))
 
 
 softplus_backward.derivative(
@@ -647,9 +690,9 @@ def log_sigmoid_forward(self: np.ndarray) -> tuple:
         raise _op_errors.not_implemented("log_sigmoid_cpu", self)
     wide = _dims.dense(self.astype(np.float32) if self.dtype in LOW_FLOATS else self)
     buffer = np.asarray(np.abs(wide))
-    np.exp(np.negative(buffer, buffer), buffer)
+    buffer = exp(np.negative(buffer, buffer))
     logs = np.minimum(wide, 0)
-    logs -= np.log1p(buffer)
+    logs -= log1p(buffer)
     return logs.astype(self.dtype, copy=False), buffer.astype(self.dtype, copy=False)
 
 
@@ -665,9 +708,9 @@ def _(grads: Any, self: Any, buffer: Any) -> Any:
 )
 def log_sigmoid_backward(grad_output: np.ndarray, self: np.ndarray, buffer: np.ndarray) -> np.ndarray:
     negative = self < 0
-    return grad_output * (
-        np.where(negative, 1, 0) - np.where(negative, 1, -1) * (buffer / (1 + buffer))
-    ).astype(self.dtype)
+    return grad_output * (where(negative, 1, 0) - where(negative, 1, -1) * (buffer / (1 + buffer))).astype(
+        self.dtype
+    )
 
 
 log_sigmoid_backward.derivative(
@@ -705,7 +748,7 @@ _SIXTH = np.float32(1 / 6)  # single precision for doubles too, as in torch
 
 @op("aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", pointwise=True, expose="no")
 def hardsigmoid_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
-    return np.where(
+    return where(
         (self > -3) & (self < 3),
         grad_output * grad_output.dtype.type(_SIXTH),
         np.zeros((), grad_output.dtype),
@@ -721,7 +764,8 @@ hardsigmoid_backward.derivative(
 def hardswish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _op_errors.not_implemented("hardswish_cpu", self)
-    return run_in_float32(lambda x: x * _hard_logistic(x), self)
+    fused = _core.hardswish(self)
+    return run_in_float32(lambda x: x * _hard_logistic(x), self) if fused is None else fused
 
 
 hardswish.derivative(self=lambda g, self: F.hardswish_backward(g, self))
@@ -729,11 +773,14 @@ hardswish.derivative(self=lambda g, self: F.hardswish_backward(g, self))
 
 @op("aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", pointwise=True, expose="no")
 def hardswish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
+    fused = _core.hardswish_backward(grad_output, self)
+    if fused is not None:
+        return fused
     kind = self.dtype.type
-    return np.where(
+    return where(
         self <= -3,
         np.zeros((), self.dtype),
-        np.where(self >= 3, grad_output, grad_output * (self / kind(3) + kind(0.5))),
+        where(self >= 3, grad_output, grad_output * (self / kind(3) + kind(0.5))),
     )
 
 
@@ -838,7 +885,7 @@ def rrelu_with_noise(
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return np.where(self > 0, self, self * self.dtype.type((lower + upper) / 2))
+        return where(self > 0, self, self * self.dtype.type((lower + upper) / 2))
     from .. import _random, _sampling
 
     source = generator or _random.default_generator

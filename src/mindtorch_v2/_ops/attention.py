@@ -12,6 +12,7 @@ from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS, NP_BOOL, float32
 from ._children import UNKNOWN, Child, child, contiguous, dtype_number, empty, known, tensor, view_of
 from ._namespace import functions as F
+from ._where import where
 from .pointwise import mul_scalar
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def _scores(query: np.ndarray, key: np.ndarray, is_causal: bool, mask: Any, scal
         scores += np.triu(np.full((rows, columns), -np.inf, scores.dtype), 1)
     if mask is not None:
         if mask.dtype is NP_BOOL:
-            scores = np.where(mask, scores, scores.dtype.type(-np.inf))
+            scores = where(mask, scores, scores.dtype.type(-np.inf))
         else:
             scores += mask
     return scores
@@ -75,12 +76,12 @@ def flash(
     k, v = _for_heads(q, k), _for_heads(q, v)
     weights = _scores(q, k, is_causal, mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     top = np.maximum.reduce(weights, axis=-1, keepdims=True)
-    top = np.where(np.isneginf(top), weights.dtype.type(0), top)
+    top = where(np.isneginf(top), weights.dtype.type(0), top)
     np.subtract(weights, top, weights)
     np.exp(weights, weights)
     total = np.add.reduce(weights, axis=-1, keepdims=True)
     logs = (np.log(total) + top)[..., 0]
-    np.true_divide(weights, np.where(total == 0, weights.dtype.type(1), total), weights)
+    np.true_divide(weights, where(total == 0, weights.dtype.type(1), total), weights)
     out = np.matmul(weights, v)
     if not query.flags.c_contiguous:  # laid out like the query
         like = np.empty_like(query, out.dtype)

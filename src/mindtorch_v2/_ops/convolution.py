@@ -148,7 +148,7 @@ def forward(
         return np.zeros((0, w.shape[0], *[output_size(*s) for s in sizes]), x.dtype)
     out = tuple(output_size(*sizes) for sizes in zip(x.shape[2:], kernel, stride, padding, dilation))
     length = math.prod(out)
-    if w.shape[1] == 1 and groups > 1 and w.shape[0] == groups:
+    if is_depthwise(w.shape, groups):
         return _depthwise(x, w, out, stride, padding, dilation)
     if groups == 1 and math.prod(kernel) > max(length, 64):
         return _patch_by_patch(x, w, out, stride, padding, dilation)
@@ -188,10 +188,52 @@ def _depthwise(
     """One filter per channel: multiply and add window by window, since there is no matrix product."""
     x = _padded(x, padding)
     made = np.zeros((x.shape[0], w.shape[0], *out), x.dtype)
+    if _core.depthwise(made, x, w[:, 0], tuple(stride), tuple(dilation), False) is not None:
+        return made
     ones = (1,) * len(out)
     for place, window in _windows(w.shape[2:], out, stride, dilation):
         made += x[(slice(None), slice(None), *window)] * w[(slice(None), 0, *place)].reshape(-1, *ones)
     return made
+
+
+def _depthwise_input(
+    g: np.ndarray, w: np.ndarray, spatial: tuple, stride: tuple, padding: tuple, dilation: tuple
+) -> np.ndarray:
+    """The gradient of `_depthwise` by its input."""
+    padded = np.zeros((*g.shape[:2], *[s + 2 * p for s, p in zip(spatial, padding)]), g.dtype)
+    g = np.ascontiguousarray(g)
+    if _core.depthwise(g, padded, w[:, 0], tuple(stride), tuple(dilation), True) is None:
+        ones = (1,) * len(spatial)
+        for place, window in _windows(w.shape[2:], g.shape[2:], stride, dilation):
+            padded[(slice(None), slice(None), *window)] += g * w[(slice(None), 0, *place)].reshape(-1, *ones)
+    return _without_padding(padded, spatial, padding)
+
+
+def _depthwise_weight(
+    g: np.ndarray, x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple
+) -> np.ndarray:
+    """The gradient of `_depthwise` by its weight: products summed plane by plane, then over the batch."""
+    x, g = _padded(x, padding), np.ascontiguousarray(g)
+    fused = _core.depthwise_weight(g, x, tuple(kernel), tuple(stride), tuple(dilation))
+    if fused is not None:
+        return fused.reshape(g.shape[1], 1, *kernel)
+    gradient = np.empty((g.shape[1], 1, *kernel), g.dtype)
+    for place, window in _windows(kernel, g.shape[2:], stride, dilation):
+        products = (g * x[(slice(None), slice(None), *window)]).reshape(*g.shape[:2], -1)
+        gradient[(slice(None), 0, *place)] = np.add.reduce(np.add.reduce(products, axis=2), axis=0)
+    return gradient
+
+
+def _without_padding(padded: np.ndarray, spatial: tuple, padding: tuple) -> np.ndarray:
+    if not any(padding):
+        return padded
+    inner = [slice(p, p + s) for s, p in zip(spatial, padding)]
+    return np.ascontiguousarray(padded[(slice(None), slice(None), *inner)])
+
+
+def is_depthwise(w_shape: tuple, groups: int) -> bool:
+    """Whether there is one filter per channel."""
+    return w_shape[1] == 1 and groups > 1 and w_shape[0] == groups
 
 
 def _patch_by_patch(
@@ -218,6 +260,8 @@ def input_gradient(
     n, out, kernel = g.shape[0], g.shape[2:], w.shape[2:]
     per_group = w.shape[1]
     length = math.prod(out)
+    if is_depthwise(w.shape, groups) and g.dtype.char in "fd" and g.size:
+        return _depthwise_input(g, w, spatial, stride, padding, dilation)
     grid = None
     if is_unit(stride) and not is_pointwise(kernel, stride, padding):
         grid = _grid(tuple(spatial), kernel, tuple(padding), tuple(dilation))
@@ -243,11 +287,7 @@ def input_gradient(
     if _core.move_columns(columns, padded, tuple(stride), tuple(dilation), True) is None:
         for place, window in _windows(kernel, out, stride, dilation):
             padded[(slice(None), slice(None), *window)] += columns[(slice(None), slice(None), *place)]
-    if not any(padding):
-        return padded
-    return np.ascontiguousarray(
-        padded[(slice(None), slice(None), *[slice(p, p + s) for s, p in zip(spatial, padding)])]
-    )
+    return _without_padding(padded, spatial, padding)
 
 
 def _by_group(array: np.ndarray, groups: int, length: int) -> np.ndarray:
@@ -267,6 +307,8 @@ def weight_gradient(
         ).astype(g.dtype)
     channels, out = x.shape[1], g.shape[2:]
     length = math.prod(out)
+    if groups > 1 and channels == groups == g.shape[1] and g.dtype.char in "fd" and g.size and x.size:
+        return _depthwise_weight(g, x, kernel, stride, padding, dilation)
     grid = None
     if is_unit(stride) and not is_pointwise(kernel, stride, padding):
         grid = _grid(x.shape[2:], kernel, tuple(padding), tuple(dilation))

@@ -11,6 +11,7 @@ from .._dispatch import composite, function, op
 from . import _dims, _layout
 from ._children import Child, child, clone, copy_, dense_strides, dtype_number, tensor_of, view_of
 from ._namespace import functions as F
+from ._where import where
 from .shape import as_own, as_strided, reach, size_text
 from .slicing import diagonal, select, slice_
 
@@ -86,6 +87,8 @@ def _triangle(aten_name: str, inplace: str, keep_lower: bool) -> Any:
         mask = np.tri(rows, columns, diagonal if keep_lower else diagonal - 1, dtype=bool)
         if not keep_lower:
             np.logical_not(mask, out=mask)
+        if out is None and mask.size == self.size and self.flags.c_contiguous:
+            return where(mask.reshape(self.shape), self, np.zeros((), self.dtype))
         if out is None:
             out = np.zeros(self.shape, self.dtype)
             np.copyto(out, self, where=mask)

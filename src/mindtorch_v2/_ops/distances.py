@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _dtype
+from .. import _dispatch, _dtype, _op_errors
 from .._dispatch import composite, function, op
 from ._double_backward import through
 from ._namespace import functions as F
+from ._where import where
 from .norms import _norm
 
 
@@ -44,7 +45,7 @@ def _pair_distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
         distances = np.sqrt(np.maximum(square, 0))
         if close.any():  # cancellation: exact where points nearly coincide
             exact = _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
-            distances = np.where(close, exact, distances)
+            distances = where(close, exact, distances)
         return distances.astype(a.dtype)
     difference = a[..., :, None, :] - b[..., None, :, :]
     if p == 0:  # how many coordinates differ; unlike for norms, NaN makes NaN
@@ -74,7 +75,7 @@ def _slopes(difference: np.ndarray, distance: np.ndarray, p: float) -> np.ndarra
             slopes = difference / distance
         else:
             slopes = difference * np.abs(difference) ** (p - 2) * distance ** (1 - p)
-    return np.where((distance == 0) | (difference == 0), 0, slopes).astype(difference.dtype)
+    return where((distance == 0) | (difference == 0), 0, slopes).astype(difference.dtype)
 
 
 def _distance_slope(g: Any, difference: Any, distance: Any, p: float) -> Any:
@@ -171,6 +172,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in modes:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    _op_errors.refuse_numbers("cdist", x1=x1, x2=x2)
     if x1.ndim < 2 or x2.ndim < 2:
         which, bad = ("X1", x1) if x1.ndim < 2 else ("X2", x2)
         raise RuntimeError(f"cdist only supports at least 2D tensors, {which} got: {bad.ndim}D")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .. import _op_errors
 from .._dispatch import composite, function, into_out
 from . import linalg as ops
 from . import linalg_composite
@@ -107,6 +108,7 @@ def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
 @function()
 def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Any:
     """The cross product of vectors of three."""
+    _op_errors.refuse_numbers("cross", input=input, other=other)
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if dim is None:

@@ -14,6 +14,7 @@ from . import _core, _dims
 from ._children import UNKNOWN, child, dtype_number
 from ._layout import laid_out
 from ._namespace import functions as F
+from ._where import where
 from .pointwise import add_scalar, div_scalar, mul_scalar, one_minus, sub_scalar
 from .reduction import mean_into, sum_into
 
@@ -75,7 +76,7 @@ def _nll_pieces(self: np.ndarray, target: np.ndarray, weight: Any, ignore_index:
         counted = target != ignore_index
         if np.count_nonzero(counted) == counted.size:
             counted = None
-    safe = target if counted is None else np.where(counted, target, 0)
+    safe = target if counted is None else where(counted, target, 0)
     if not inside and not _dims.inside(safe, 0, classes):
         bad = int(safe[(safe < 0) | (safe >= classes)].flat[0])
         raise IndexError(f"Target {bad} is out of bounds.")
@@ -85,7 +86,7 @@ def _nll_pieces(self: np.ndarray, target: np.ndarray, weight: Any, ignore_index:
         chosen = np.take_along_axis(self, np.expand_dims(safe, 1), 1).squeeze(1)
     weights = None if weight is None else weight[safe]
     if counted is not None:
-        weights = np.where(counted, 1 if weights is None else weights, 0).astype(self.dtype)
+        weights = where(counted, 1 if weights is None else weights, 0).astype(self.dtype)
     return chosen, weights, safe
 
 
@@ -328,7 +329,7 @@ def _declare_distance(
     node: str,
     reduce: Any = _reduced_into,
 ) -> Any:
-    """A loss of (input - target): `forward(difference, p)` gives losses, `slope(difference, p)` their derivative by the input.
+    """A loss of (input - target): `forward(input, target, p)` gives losses, `slope(difference, p)` their derivative by the input.
     `double(g, self, target, reduction, p)` is the gradient that the backward op passes on to `self`."""
     name = aten_name.removeprefix("aten::")
     extra = f", float {arguments}" if arguments else ""
@@ -346,7 +347,7 @@ def _declare_distance(
             a, b = _dispatch.promote_pair(a, b)
         if a.dtype.num in INTEGRAL_NUMS or a.dtype.kind in "cW":
             raise _op_errors.not_implemented(name.removesuffix("_loss") + "_cpu", a)
-        losses = np.asarray(forward(np.subtract(a, b), *p))
+        losses = np.asarray(forward(a, b, *p))
         if name == "huber_loss":  # unlike the others, in the dtype of its first argument
             losses = losses.astype(self._array.dtype, copy=False)
         return reduce(laid_out(losses, a, b), reduction)
@@ -447,18 +448,26 @@ def _huber_double(g: Any, self: Any, target: Any, reduction: int, delta: float) 
     return averaged(g * F.lt(F.abs(self - target), delta), self, reduction)
 
 
-def _square(d: np.ndarray) -> np.ndarray:
+def _square(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    fused = _core.squared_difference(x, y)
+    if fused is not None:
+        return fused
+    d = np.subtract(x, y)
     return np.multiply(d, d)
 
 
-def _smooth_l1(d: np.ndarray, beta: float) -> np.ndarray:
+def _smooth_l1(x: np.ndarray, y: np.ndarray, beta: float) -> np.ndarray:
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    fused = None if beta == 0 else _core.smooth_l1(x, y, beta, 0.5 * beta)
+    if fused is not None:
+        return fused
+    d = np.subtract(x, y)
     size, kind = np.abs(d), d.dtype.type
     return (
         size
         if beta == 0
-        else np.where(size < beta, kind(0.5) * size * size / kind(beta), size - kind(0.5 * beta))
+        else where(size < beta, kind(0.5) * size * size / kind(beta), size - kind(0.5 * beta))
     )
 
 
@@ -466,11 +475,12 @@ def _smooth_l1_slope(d: np.ndarray, beta: float) -> np.ndarray:
     return np.sign(d) if beta == 0 else np.clip(d / d.dtype.type(beta), -1, 1)
 
 
-def _huber(d: np.ndarray, delta: float) -> np.ndarray:
+def _huber(x: np.ndarray, y: np.ndarray, delta: float) -> np.ndarray:
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    d = np.subtract(x, y)
     size, kind = np.abs(d), d.dtype.type
-    return np.where(size <= delta, kind(0.5) * size * size, kind(delta) * (size - kind(0.5 * delta)))
+    return where(size <= delta, kind(0.5) * size * size, kind(delta) * (size - kind(0.5 * delta)))
 
 
 def _huber_slope(d: np.ndarray, delta: float) -> np.ndarray:

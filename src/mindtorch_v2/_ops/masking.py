@@ -17,6 +17,7 @@ from ._layout import expanded_target
 from ._namespace import functions as F
 from ._scalars import fitting
 from ._warn import warn_once
+from ._where import where as select
 
 _KIND_NAMES = {
     "Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Int": "int", "Long": "long int",
@@ -66,7 +67,7 @@ def _where(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.nda
     if self.dtype is not other.dtype:
         self, other = promote_pair(self, other)
     try:
-        return np.where(condition, self, other)
+        return select(condition, self, other)
     except ValueError:
         raise RuntimeError(_where_text(condition.shape, self.shape, other.shape)) from None
 

@@ -11,7 +11,7 @@ from .. import _dispatch, _op_errors
 from .._dispatch import composite, function, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from .._graph import Node, Switches, attach, edge, grad_state
-from . import _core
+from . import _core, _lanes
 from ._namespace import functions as F
 from .attention import ones
 from .pointwise import add_scalar, div_scalar, mul_scalar, sub_scalar
@@ -34,7 +34,9 @@ def _mean(array: np.ndarray, axis: Any) -> np.ndarray:
     """The mean along axes with keepdims, without np.mean's overhead in Python."""
     axes = axis if isinstance(axis, tuple) else (axis,)
     count = math.prod([array.shape[a] for a in axes])
-    total = np.add.reduce(array, axis=axis, keepdims=True)
+    total = _lanes.sums(array, tuple([a % array.ndim for a in axes]), True) if array.ndim else None
+    if total is None:
+        total = np.add.reduce(array, axis=axis, keepdims=True)
     return np.true_divide(total, array.dtype.type(count or 1), total)
 
 
@@ -318,8 +320,8 @@ def _batch_norm(
     axes = (0, *range(2, x.ndim))
     if training:
         center = _mean(x, axes)
-        normalized = np.subtract(x, center)
-        variance = _mean(np.multiply(normalized, normalized), axes)
+        away = np.subtract(x, center)
+        variance = _mean(np.multiply(away, away, away), axes)
         if running_mean is not None and x.size:  # torch leaves them as they are for a batch without elements
             _update(running_mean, center.reshape(-1), momentum)
             count = x.size // max(x.shape[1], 1)
@@ -327,16 +329,31 @@ def _batch_norm(
         rstd = np.reciprocal(np.sqrt(variance + variance.dtype.type(eps)))
         save_mean, save_rstd = center.reshape(-1), rstd.reshape(-1)
     else:
-        normalized = np.subtract(x, _per_channel(running_mean, x.ndim).astype(x.dtype, copy=False))
+        center = _per_channel(running_mean, x.ndim).astype(x.dtype, copy=False)
         rstd = _per_channel(np.reciprocal(np.sqrt(running_var + running_var.dtype.type(eps))), x.ndim).astype(
             x.dtype, copy=False
         )
         save_mean = save_rstd = np.empty(0, x.dtype)
-    np.multiply(normalized, rstd if w is None else rstd * _per_channel(w, x.ndim), normalized)
-    if b is not None:
-        np.add(normalized, _per_channel(b, x.ndim), normalized)
+    scale = rstd if w is None else rstd * _per_channel(w, x.ndim)
+    normalized = _scaled_planes(x, center, scale, b)
+    if not normalized.flags.c_contiguous and not (
+        x.ndim > 3 and np.moveaxis(normalized, 1, -1).flags.c_contiguous
+    ):
+        normalized = np.ascontiguousarray(normalized)  # in torch's layouts: contiguous, or channels last
     normalized = normalized if normalized.dtype is input.dtype else normalized.astype(input.dtype)
     return (normalized, *_statistics(input, weight, bias, save_mean, save_rstd))
+
+
+def _scaled_planes(x: np.ndarray, center: np.ndarray, scale: np.ndarray, shift: Any) -> np.ndarray:
+    """(x - center) * scale + shift with one number per channel each."""
+    fused = _core.planes_affine(x, center, scale, shift)
+    if fused is not None:
+        return fused
+    scaled = np.subtract(x, center)
+    np.multiply(scaled, scale, scaled)
+    if shift is not None:
+        np.add(scaled, _per_channel(shift, x.ndim), scaled)
+    return scaled
 
 
 def _update(running: np.ndarray, current: np.ndarray, momentum: float) -> None:

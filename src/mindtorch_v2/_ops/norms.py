@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _dtype
+from .. import _dispatch, _dtype, _op_errors
 from .._dispatch import composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
-from . import _dims
+from . import _dims, _lanes
 from ._children import child, reduced_output, tensor
 from ._namespace import functions as F
 from .pointwise import add_scalar, mul_into
@@ -21,7 +21,10 @@ def _norm(x: np.ndarray, order: float, dims: Any, keepdim: bool) -> np.ndarray:
     if x.dtype.kind in "cW":
         x = np.abs(x)
     if order == 2:
-        return np.sqrt(np.add.reduce(np.multiply(x, x), axis=dims, keepdims=keepdim))
+        total = _lanes.squares(x, (dims % x.ndim,) if dims.__class__ is int else dims, keepdim)
+        if total is None:
+            total = np.add.reduce(np.multiply(x, x), axis=dims, keepdims=keepdim)
+        return np.sqrt(total)
     if order == 1:
         return np.add.reduce(np.abs(x), axis=dims, keepdims=keepdim)
     if order == 0:
@@ -212,6 +215,7 @@ def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out:
 
 @op("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", on="tensors")
 def dist(self: Any, other: Any, p: Any) -> Any:
+    _op_errors.refuse_numbers("dist", input=self, other=other)
     return norm_of_all(F.sub(self, other), p)
 
 

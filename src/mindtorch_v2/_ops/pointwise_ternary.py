@@ -10,6 +10,7 @@ from .. import _dispatch, _op_errors
 from .._dispatch import function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _core
+from ._where import where
 from .pointwise import conj, floats_only, one_minus, rounded, wide
 
 
@@ -25,7 +26,7 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) 
     if self.dtype.num in INTEGRAL_NUMS:
         if self.dtype.kind == "b":
             raise _op_errors.not_implemented("addcmul_cpu_out", self)
-        value = int(value)
+        value = np.asarray(int(value)).astype(self.dtype)[()]  # wraps around, as in C
     fused = _core.addcmul(self, tensor1, tensor2, value, out)
     if fused is not None:
         return fused
@@ -138,10 +139,13 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     if weight.ndim or self.dtype.kind in "cW" != weight.dtype.kind:
         _check_same_dtype(self, weight, "weight")
     weight = weight.astype(self.dtype, copy=False)
+    fused = _core.lerp_by(self, end, weight)
+    if fused is not None:
+        return fused
     dtype = self.dtype
     if dtype in LOW_FLOATS:
         self, end, weight = wide(self), wide(end), wide(weight)
-    result = np.where(np.abs(weight) < 0.5, self + weight * (end - self), end - (end - self) * (1 - weight))
+    result = where(np.abs(weight) < 0.5, self + weight * (end - self), end - (end - self) * (1 - weight))
     return result.astype(dtype, copy=False)
 
 

@@ -137,19 +137,24 @@ def _line(start: float, end: float, steps: int, dtype: Any) -> np.ndarray:
     have one rounding in each product and sum, the shorter floats one after every step."""
     if steps == 1:
         return np.full(1, start)
-    index = np.arange(steps)
-    lower = index < steps // 2
-    count = np.where(lower, index, steps - 1 - index).astype(np.float64)
+    half = steps // 2
+    lower, upper = np.arange(half, dtype=np.float64), np.arange(steps - 1 - half, -1, -1, dtype=np.float64)
     if dtype._np in _dtype.LOW_FLOATS:
         kind = dtype._np.type
         first, last = kind(start), kind(end)
         step = kind((last - first) / kind(steps - 1))
-        moved = (step * count.astype(dtype._np)).astype(dtype._np)
-        return np.where(lower, first + moved, last - moved)
+        return np.concatenate(
+            [
+                first + (step * lower.astype(dtype._np)).astype(dtype._np),
+                last - (step * upper.astype(dtype._np)).astype(dtype._np),
+            ]
+        )
     if dtype is _dtype.float32:
         first, last = np.float32(start), np.float32(end)
         step = float((last - first) / np.float32(steps - 1))
-        return np.where(lower, float(first) + step * count, float(last) - step * count).astype(np.float32)
+        line = np.empty(steps, np.float32)
+        line[:half], line[half:] = float(first) + step * lower, float(last) - step * upper
+        return line
     if dtype.is_complex:
         parts = [(v.real, v.imag) if isinstance(v, complex) else (v, 0.0) for v in (start, end)]
         line = np.empty(steps, dtype._np)
@@ -158,7 +163,7 @@ def _line(start: float, end: float, steps: int, dtype: Any) -> np.ndarray:
     if dtype._rank < 2:
         start, end = int(start), int(end)
     step = (end - start) / (steps - 1)
-    return np.where(lower, fma64(count, step, start), fma64(count, -step, end))
+    return np.concatenate([fma64(lower, step, start), fma64(upper, -step, end)])
 
 
 def _spaced(aten_name: str, schema: str, finish_line: Any) -> Any:

@@ -16,7 +16,7 @@ from .._dispatch import FUNCTIONS, composite, function, ints, op
 from .._op_errors import broadcast_text
 from .._size import Size
 from .._tensor import Tensor
-from . import _dims
+from . import _core, _dims
 from ._children import (
     Child,
     child,
@@ -51,6 +51,13 @@ def _dims_given(name: str, dims: tuple, named: Any) -> Any:
 @op("aten::flip(Tensor self, int[] dims) -> Tensor", expose="no")
 def _flip(self: np.ndarray, dims: tuple) -> np.ndarray:
     where = _dims.many(dims, self.ndim) if dims else ()
+    if where and self.ndim - 1 in where:
+        # NumPy copies the last dimension, backwards, number by number
+        last = _core.reversed_rows(self)
+        if last is not None:
+            return (
+                last if len(where) == 1 else _flip.op.kernel(last, [d for d in where if d != self.ndim - 1])
+            )
     out = empty_as(self)
     out[...] = self[tuple([_BACK if d in where else _ALL for d in range(self.ndim)])]
     return out
@@ -93,6 +100,7 @@ def _check_roll(shifts: tuple, dims: tuple) -> None:
 
 @op("aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", on="tensors")
 def roll(self: Any, shifts: tuple, dims: tuple) -> Any:
+    dims = () if dims is None else dims
     _check_roll(shifts, dims)
     if dims and self.ndim == 0:
         raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")

@@ -149,6 +149,9 @@ def _check_mean(array: np.ndarray, dtype: Any, name: str = "mean") -> None:
         )
 
 
+_NAN = (math.nan, complex(math.nan, math.nan))
+
+
 def _mean(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None:
         array = array.astype(dtype._np)
@@ -159,7 +162,9 @@ def _mean(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray
     average = (
         np.true_divide(average, count)
         if count
-        else np.full(np.shape(average), np.nan, np.asarray(average).dtype)
+        else np.full(
+            np.shape(average), _NAN[np.asarray(average).dtype.kind == "c"], np.asarray(average).dtype
+        )
     )
     return average if average.dtype is array.dtype else average.astype(array.dtype)
 
@@ -252,7 +257,9 @@ def mean(
     if aliases:
         return unalias(mean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
     if out is not None:
-        return _dispatch.made(mean_dim, out, input, None if dim is MISSING else dim, keepdim, dtype)
+        kind = _into(out, dtype)
+        places = None if dim is MISSING else dim
+        return _dispatch.made(mean_dim, out, input, places, keepdim, None if kind is input.dtype else kind)
     if dim is MISSING and not keepdim:
         return mean_all(input, dtype=dtype)
     return mean_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
@@ -293,7 +300,9 @@ def prod_all(self: np.ndarray, dtype: Any) -> Any:
 def _product(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None:
         array = array.astype(dtype._np)
-    product = _reduce(np.multiply, array, dims, keepdim, _accumulate_type(array))
+    product = _lanes.products(array, dims, keepdim)
+    if product is None:
+        product = _reduce(np.multiply, array, dims, keepdim, _accumulate_type(array))
     result_dtype = _sum_result(array, dtype)
     return product if product.dtype is result_dtype else np.asarray(product).astype(result_dtype)
 
@@ -565,7 +574,8 @@ def _full_extreme(aten_name: str, ufunc: Any) -> Any:
         _check_nonempty(self, name)
         if self.dtype.kind in "cW":
             raise _op_errors.not_implemented(f"{name}_all", self)
-        return ufunc.reduce(self, axis=None)
+        found = _lanes.extremes(ufunc, self, None, False)
+        return ufunc.reduce(self, axis=None) if found is None else found
 
     extreme.derivative(self=share_evenly)
     return extreme
@@ -687,7 +697,8 @@ def _amax_like(aten_name: str, ufunc: Any) -> Any:
                     raise IndexError(f"{name}(): Expected reduction dim {requested} to have non-zero size.")
         if self.dtype.kind in "cW":
             raise _op_errors.not_implemented(f"{name[1:]}_values_cpu", self)
-        return _reduce(ufunc, self, dims, keepdim)
+        found = _lanes.extremes(ufunc, self, dims, keepdim)
+        return _reduce(ufunc, self, dims, keepdim) if found is None else found
 
     extreme.derivative(
         self=lambda g, self, out, dim, keepdim, self_shape: _shared_extreme(

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _dispatch, _op_errors, return_types
 from .._dispatch import composite, function, op
 from .._dtype import INTEGRAL_NUMS, LOW_FLOATS, finfo
-from . import _dims
+from . import _core, _dims
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 from .pointwise import conj, mul_scalar
@@ -30,8 +30,15 @@ def _running(ufunc: Any, self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     )
     if not self.ndim:
         return self.astype(kind if self.dtype.num in INTEGRAL_NUMS else self.dtype)
+    fused = _core.accumulated(self, dim, ufunc is np.multiply)
+    if fused is not None:
+        return fused
+    if self.dtype.char == "f":  # as in torch, totals have double precision
+        kind = np.dtype(np.float64)
     accumulated = _dims.dense(ufunc.accumulate(self, axis=dim, dtype=kind))
-    return accumulated.astype(self.dtype) if self.dtype in LOW_FLOATS else accumulated
+    return (
+        accumulated.astype(self.dtype) if self.dtype in LOW_FLOATS or self.dtype.char == "f" else accumulated
+    )
 
 
 @op(
@@ -131,6 +138,9 @@ def _running_extreme(aten_name: str, helper_name: str, ufunc: Any) -> None:
         self = _dims.dense(self)
         if not self.ndim:
             return self.copy(), np.zeros((), np.int64)
+        fused = _core.running_extremes(self, dim, ufunc is np.maximum)
+        if fused is not None:
+            return fused
         values = ufunc.accumulate(self, axis=dim)
         index = np.arange(self.shape[dim]).reshape([-1 if d == dim else 1 for d in range(self.ndim)])
         hit = (self == values) | (self != self)

@@ -9,13 +9,14 @@ import numpy as np
 from .._dispatch import call_out, composite, function, op
 from .._dtype import BY_NUM
 from .._tensor import Tensor
-from . import _dims
+from . import _core, _dims
 from ._children import child
 from ._namespace import functions as F
 from ._scalars import fitting
 from ._warn import warn_once
 from .shape import size_text
 
+_LEAST_SCATTERED = 64  # elements: fewer are not worth a copy that may be in vain
 _INDEX_NUMS = (5, 7)  # NumPy's numbers of int32 and int64
 
 
@@ -80,6 +81,9 @@ def gather(self: np.ndarray, dim: int, index: np.ndarray, sparse_grad: bool) -> 
     if index.size == 0:
         return np.empty(shape, self.dtype)
     array, where = _as_1d(self), _as_1d(index)
+    fused = _core.gathered(array, where, d)
+    if fused is not None:
+        return fused.reshape(shape)
     if array.ndim != where.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for axis in range(array.ndim):
@@ -147,6 +151,19 @@ def _target(self: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray]:
     return out, out if out.flags.c_contiguous else np.ascontiguousarray(out)
 
 
+def _scattered(self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any, adds: bool) -> Any:
+    """The result of a scatter by the compiled loop; None where arguments have to be looked at, or NumPy is needed."""
+    if (
+        self.ndim == 0
+        or self.ndim != index.ndim
+        or index.size < _LEAST_SCATTERED
+        or not -self.ndim <= dim < self.ndim
+    ):
+        return None
+    target = np.array(self, order="C") if out is None else out
+    return _core.scattered(target, index, src, dim % self.ndim, adds)
+
+
 def _finish(out: np.ndarray, work: np.ndarray) -> np.ndarray:
     if work is not out:
         out[...] = work
@@ -161,6 +178,9 @@ def _finish(out: np.ndarray, work: np.ndarray) -> np.ndarray:
 def _scatter_src(
     self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None
 ) -> np.ndarray:
+    fused = _scattered(self, dim, index, src, out, False)
+    if fused is not None:
+        return fused
     where, source, _ = _scatter_places(self, dim, index, src)
     out, work = _target(self, out)
     if where is not None:
@@ -305,6 +325,9 @@ def scatter_(
 def scatter_add(
     self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None
 ) -> np.ndarray:
+    fused = _scattered(self, dim, index, src, out, True)
+    if fused is not None:
+        return fused
     where, source, _ = _scatter_places(self, dim, index, src)
     out, work = _target(self, out)
     if where is not None:

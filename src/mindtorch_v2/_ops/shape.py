@@ -566,12 +566,18 @@ def _needs_matrix(self: Any, name: str) -> None:
 
 @composite("aten::mT(Tensor(a) self) -> Tensor(a)", expose="no")
 def _m_t(self: Any) -> Any:
+    if not self.ndim:
+        warn_once("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these cases.")
+        return F.alias(self)
     _needs_matrix(self, "mT")
     return transpose(self, -2, -1)
 
 
 @composite("aten::mH(Tensor(a) self) -> Tensor(a)", expose="no")
 def _m_h(self: Any) -> Any:
+    if not self.ndim:
+        warn_once("Tensor.mH is deprecated on 0-D tensors. Consider using x.conj().")
+        return F.conj(self)
     _needs_matrix(self, "mH")
     transposed = transpose(self, -2, -1)
     return F.conj(transposed) if transposed._array.dtype.kind in "cW" else transposed
@@ -592,6 +598,9 @@ def _matrix_h(self: Any) -> Any:
 
 @composite("aten::adjoint(Tensor(a) self) -> Tensor(a)")
 def adjoint(self: Any) -> Any:
+    if not self.ndim:
+        warn_once("adjoint() is deprecated on 0-D tensors. Consider using x.conj().")
+        return F.conj(self)
     _needs_matrix(self, "adjoint()")
     transposed = transpose(self, -2, -1)
     return F.conj(transposed) if transposed._array.dtype.kind in "cW" else transposed

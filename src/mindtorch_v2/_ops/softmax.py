@@ -123,7 +123,7 @@ def _log_softmax_backward_data(
     if fused is not None:
         return fused
     wide = output.astype(np.float32) if output.dtype in LOW_FLOATS else output
-    gradient = np.exp(wide)
+    gradient = np.asarray(exp(wide))
     np.multiply(gradient, _lanes.along(grad_output, dim), gradient)
     np.subtract(grad_output, gradient, gradient)
     return _finish(gradient, output)

@@ -188,6 +188,18 @@ def _chosen(keys: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray:
 topk.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indices, self_shape))
 
 
+_LEAST_PARTITIONED = 64  # elements of a row: fewer are sorted as fast
+
+
+def _kth_places(self: np.ndarray, k: int, dim: int) -> np.ndarray:
+    """The places of the k-th smallest numbers, which are those in the sorted order also where several numbers are equal."""
+    if self.dtype.char in "fd" and self.shape[dim] >= _LEAST_PARTITIONED:
+        hits = self == np.take(np.partition(self, k - 1, axis=dim), [k - 1], axis=dim)
+        if np.all(np.count_nonzero(hits, axis=dim) == 1):
+            return np.argmax(hits, axis=dim, keepdims=True)
+    return np.take(_order(self, dim, False), [k - 1], axis=dim)
+
+
 @op(
     "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     out=True,
@@ -203,7 +215,7 @@ def kthvalue(self: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
         raise _op_errors.not_implemented("kthvalue_cpu", self)
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
-    places = np.take(_order(self, dim, False), [k - 1], axis=dim)
+    places = _kth_places(self, k, dim)
     values = np.take_along_axis(self, places, dim)
     return (values, places) if keepdim else (np.squeeze(values, dim), np.squeeze(places, dim))
 
@@ -219,10 +231,10 @@ kthvalue.derivative(
 
 
 def _median_places(self: np.ndarray, dim: int, skip_nan: bool) -> np.ndarray:
-    order = _order(self, dim, False)
     n = self.shape[dim]
-    if self.dtype.num in INTEGRAL_NUMS:
-        return np.take(order, [(n - 1) // 2], axis=dim)
+    if self.dtype.num in INTEGRAL_NUMS or not np.isnan(self).any():
+        return _kth_places(self, (n - 1) // 2 + 1, dim)
+    order = _order(self, dim, False)
     nans = np.isnan(self).sum(dim, keepdims=True)
     if skip_nan:
         middle = np.maximum(n - nans - 1, 0) // 2

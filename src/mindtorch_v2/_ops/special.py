@@ -16,6 +16,7 @@ from .._dtype import BY_NUM, LOW_FLOATS
 from .._tensor import Tensor
 from . import _dims
 from ._namespace import functions as F
+from ._where import where
 
 
 @functools.cache
@@ -68,7 +69,7 @@ def _spherical_j0(x: np.ndarray) -> np.ndarray:
     wide = x.astype(np.float64)
     values = np.sin(wide) / wide
     if np.count_nonzero(np.isnan(values)):
-        values = np.where(wide == 0, 1, np.where(np.isinf(wide), 0, values))
+        values = where(wide == 0, 1, where(np.isinf(wide), 0, values))
     return values
 
 

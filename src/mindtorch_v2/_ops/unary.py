@@ -13,9 +13,15 @@ from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, NP_BOOL
 from . import _core, _dims
 from ._children import child, empty_like, tensor
+from ._erf import erf as erf_float32
+from ._exp import exp as exp_float32
+from ._exp import expm1 as expm1_float32
 from ._exp import sigmoid as sigmoid_float32
 from ._layout import laid_out
+from ._log import log as log_float32
+from ._log import log1p as log1p_float32
 from ._namespace import functions as F
+from ._where import where
 from .pointwise import add_scalar, conj, mul_scalar, one_minus, sub_scalar
 
 
@@ -67,6 +73,10 @@ def _sign(self: np.ndarray, out: Any = None) -> np.ndarray:
         )
     if self.dtype is NP_BOOL:
         return self.copy()
+    if out is None:
+        fused = _core.sign(self)
+        if fused is not None:
+            return fused
     if self.dtype.kind == "f":
         self = np.sign(self, out)
         if not np.count_nonzero(np.isnan(self)):
@@ -79,7 +89,7 @@ def _sgn(self: np.ndarray) -> np.ndarray:
     if self.dtype.kind not in "cW":
         return _sign(self)
     size = np.abs(self)
-    return np.where(size == 0, self, self / np.where(size == 0, 1, size).astype(self.dtype))
+    return where(size == 0, self, self / where(size == 0, 1, size).astype(self.dtype))
 
 
 def _neg(self: np.ndarray, out: Any = None) -> np.ndarray:
@@ -139,7 +149,20 @@ def _sigmoid(self: np.ndarray, out: Any = None) -> np.ndarray:
 
 
 def _rsqrt(self: np.ndarray, out: Any = None) -> np.ndarray:
-    return np.reciprocal(np.sqrt(self, out), out)
+    fused = None if out is not None else _core.rsqrt(self)
+    return np.reciprocal(np.sqrt(self, out), out) if fused is None else fused
+
+
+def _reciprocal(self: np.ndarray, out: Any = None) -> np.ndarray:
+    fused = None if out is not None else _core.reciprocal(self)
+    return np.reciprocal(self, out) if fused is None else fused
+
+
+def _erf(self: np.ndarray) -> np.ndarray:
+    return erf_float32(self) if self.dtype == np.float32 and self.ndim else _erf_of_others(self)
+
+
+_erf_of_others = _scipy("erf", "erf")
 
 
 def _frac(self: np.ndarray) -> np.ndarray:
@@ -151,7 +174,7 @@ def _frac(self: np.ndarray) -> np.ndarray:
 def _lgamma(self: np.ndarray) -> np.ndarray:
     if self.dtype.kind in "cW":
         raise _op_errors.not_implemented("lgamma_vml_cpu", self)
-    return np.where(np.isneginf(self), np.array(np.inf, self.dtype), _gammaln(self))
+    return where(np.isneginf(self), np.array(np.inf, self.dtype), _gammaln(self))
 
 
 _gammaln = _scipy("gammaln", "lgamma")
@@ -197,16 +220,16 @@ function("__abs__", expose="method")(_dispatch.FUNCTIONS["abs"])
 _dispatch.OPS["abs_"].children(lambda self: [child("aten::abs.out", self, self)])
 
 
-declare("aten::exp", "aten::exp_", np.exp, lambda g, out: g * conj(out))
+declare("aten::exp", "aten::exp_", exp_float32, lambda g, out: g * conj(out))
 declare("aten::exp2", "aten::exp2_", np.exp2, lambda g, out: mul_scalar(g * conj(out), math.log(2)))
-declare("aten::expm1", "aten::expm1_", np.expm1, lambda g, out: g * add_scalar(conj(out), 1))
-declare("aten::log", "aten::log_", np.log, lambda g, self: g / conj(self))
+declare("aten::expm1", "aten::expm1_", expm1_float32, lambda g, out: g * add_scalar(conj(out), 1))
+declare("aten::log", "aten::log_", log_float32, lambda g, self: g / conj(self))
 declare("aten::log2", "aten::log2_", np.log2, lambda g, self: g / mul_scalar(conj(self), math.log(2)))
 declare("aten::log10", "aten::log10_", np.log10, lambda g, self: g / mul_scalar(conj(self), math.log(10)))
-declare("aten::log1p", "aten::log1p_", np.log1p, lambda g, self: g / conj(add_scalar(self, 1)))
+declare("aten::log1p", "aten::log1p_", log1p_float32, lambda g, self: g / conj(add_scalar(self, 1)))
 declare("aten::sqrt", "aten::sqrt_", np.sqrt, lambda g, out: g / mul_scalar(conj(out), 2))
 declare("aten::rsqrt", "aten::rsqrt_", _rsqrt, _rsqrt_grad)
-declare("aten::reciprocal", "aten::reciprocal_", np.reciprocal, lambda g, out: -g * conj(out * out))
+declare("aten::reciprocal", "aten::reciprocal_", _reciprocal, lambda g, out: -g * conj(out * out))
 declare("aten::sin", "aten::sin_", np.sin, lambda g, self: g * conj(F.cos(self)))
 declare("aten::cos", "aten::cos_", np.cos, lambda g, self: g * -conj(F.sin(self)))
 declare("aten::tan", "aten::tan_", np.tan, lambda g, out: g * conj(add_scalar(out.pow(2), 1)))
@@ -270,7 +293,7 @@ declare("aten::sign", "aten::sign_", _sign, _zero, promote="same")
 declare(
     "aten::erf",
     "aten::erf_",
-    _scipy("erf", "erf"),
+    _erf,
     lambda g, self: _bell(g, self, 2 / math.sqrt(math.pi)),
 )
 declare(
@@ -373,6 +396,9 @@ sigmoid.derivative(self=lambda g, out: F.sigmoid_backward(g, out))
 
 @op("aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", pointwise=True, expose="no")
 def sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
+    fused = _core.sigmoid_backward(grad_output, output)
+    if fused is not None:
+        return fused
     slope = np.subtract(1, output)
     slope = np.multiply(slope, output)
     return np.multiply(slope if slope.dtype.kind not in "cW" else np.conj(slope), grad_output)
@@ -394,6 +420,9 @@ tanh.derivative(self=lambda g, out: F.tanh_backward(g, out))
 
 @op("aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor", pointwise=True, expose="no")
 def tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
+    fused = _core.tanh_backward(grad_output, output)
+    if fused is not None:
+        return fused
     slope = np.multiply(output, output)
     slope = np.subtract(1, slope)
     return np.multiply(np.conj(slope) if slope.dtype.kind in "cW" else slope, grad_output)
@@ -411,7 +440,7 @@ def logit(self: np.ndarray, eps: Any) -> np.ndarray:
         raise _op_errors.not_implemented("logit_cpu", self)
     z = self
     if eps is not None:  # of two bounds that cross, the lower one counts below it
-        z = np.where(self < eps, eps, np.where(self > 1 - eps, 1 - eps, self))
+        z = where(self < eps, eps, where(self > 1 - eps, 1 - eps, self))
     return np.log(z / (1 - z)).astype(self.dtype)
 
 
@@ -841,7 +870,7 @@ def angle(self: np.ndarray) -> np.ndarray:
         raise _op_errors.not_implemented("angle_cpu", self)
     if self.dtype.kind == "c":
         return _dims.dense(np.angle(self))
-    angles = np.where(np.isnan(self), self, np.where(self < 0, math.pi, 0)).astype(self.dtype)
+    angles = where(np.isnan(self), self, where(self < 0, math.pi, 0)).astype(self.dtype)
     return laid_out(angles, self)
 
 
