@@ -216,9 +216,10 @@ class Links:
         external: IntArray,
         start: IntArray,
         kind: IntArray,
-        flow: IntArray,
+        flows: tuple[IntArray, IntArray, IntArray],
     ) -> tuple[IntArray, IntArray]:
-        """Rows of the runtime calls that launched what a device did, and of the ops that it is charged to; -1: none."""
+        """Rows of the runtime calls that launched what a device did, and of the ops that it is charged to; -1: none. `flows`: rows of what a
+        device did, and the threads and times that flows to it come from, which decide where no id does."""
         launch = self._launches.last_before(correlation, start)
         op = self._ops.last_before(external, start)
         launched = (op < 0) & (launch >= 0)
@@ -226,7 +227,12 @@ class Links:
             calls = launch[launched]
             by_id = self._ops.last_before(self._external[calls], self._start[calls])
             op[launched] = np.where(by_id >= 0, by_id, self.at(self._thread[calls], self._start[calls]))
-        op = np.where((op < 0) & (kind < DEVICE_ANNOTATION), flow, op)
+        rows, threads, times = flows
+        open_ = (op[rows] < 0) & (kind[rows] < DEVICE_ANNOTATION)
+        if open_.all():
+            op[rows] = self.at(threads, times)
+        elif open_.any():
+            op[rows[open_]] = self.at(threads[open_], times[open_])
         return launch, op
 
     def at(self, threads: IntArray, times: IntArray) -> IntArray:
@@ -239,11 +245,21 @@ class Links:
             queries = asked.get(int(self._thread[part[0]]))
             if queries is None:
                 continue
-            start, end = self._start[part], self._end[part]
+            rows = _slice_of(part)
+            start, end = self._start[rows], self._end[rows]
             parent, ends_late = _nested(start, end)
-            inside = innermost(start, end, np.where(ends_late, -1, parent), times[queries])
-            op[queries] = np.where(inside >= 0, part[np.maximum(inside, 0)], -1)
+            parent[ends_late] = -1
+            inside = innermost(start, end, parent, times[queries])
+            op_rows = part[inside]
+            op_rows[inside < 0] = -1
+            op[queries] = op_rows
         return op
+
+
+def _slice_of(rows: IntArray) -> slice | IntArray:
+    """Ascending rows as a slice where none is left out: columns are not copied then."""
+    first, last = int(rows[0]), int(rows[-1]) + 1
+    return slice(first, last) if last - first == len(rows) else rows
 
 
 class _Finder:
@@ -256,8 +272,14 @@ class _Finder:
         self.shared = int((self._ids[1:] == self._ids[:-1]).sum())
 
     def last_before(self, ids: IntArray, time: IntArray) -> IntArray:
-        if not len(self._rows):
-            return np.full(len(ids), -1, np.int64)
+        rows = np.full(len(ids), -1, np.int64)
+        if len(self._rows):
+            for first in range(0, len(ids), _BLOCK):
+                block = slice(first, first + _BLOCK)
+                rows[block] = self._rows_of(ids[block], time[block])
+        return rows
+
+    def _rows_of(self, ids: IntArray, time: IntArray) -> IntArray:
         first = np.searchsorted(self._ids, ids)
         place = np.minimum(first, len(self._ids) - 1)
         known = self._ids[place] == ids

@@ -294,15 +294,14 @@ class _Builder:
         if not len(device["start"]):
             return Device.none()
         del device["thread"]
+        # links are looked for before columns are written out
+        launch, op = links.of(
+            device["correlation"], device.pop("external"), device["start"], device["kind"], flows
+        )
         _write_out(device)
         name, names = _compact(device.pop("name"), self.texts)
         start, end = device["start"], device.pop("length")
         end += start
-        flow = np.full(len(start), -1, np.int64)
-        rows, threads, times = flows
-        if len(rows):
-            flow[rows] = links.at(threads, times)
-        launch, op = links.of(device["correlation"], device.pop("external"), start, device["kind"], flow)
         return Device(
             tuple(names),
             name,

@@ -56,7 +56,7 @@ def test_opening_takes_at_most_twice_the_memory_of_the_columns(shape: str, tmp_p
 def _flow(i: int) -> str:
     """Of each four events an op, a flow that begins in it and ends at a kernel, and the kernel."""
     phase, place = (("X", 1), ("s", 1), ("f", 7), ("X", 7))[i % 4]
-    time = i - i % 4 + max(i % 4, 2) if place == 7 else i
+    time = i - i % 4 + 2 if place == 7 else i
     cat = ("cpu_op", "async_npu", "async_npu", "kernel")[i % 4]
     return f'"ph":"{phase}","cat":"{cat}","pid":1,"tid":{place},"ts":{time},"id":{i // 4},"dur":1,"name":"a"'
 
@@ -103,6 +103,25 @@ def test_opening_a_file_takes_at_most_twice_what_is_kept(what: str, tmp_path: Pa
     assert len(trace)
     slices = 4 << 20  # what is parsed at a time
     assert peak <= 2 * kept + slices
+
+
+def test_links_by_flows_take_no_more_memory_than_the_columns_they_link(tmp_path: Path) -> None:
+    ids = '"args":{"External id":%d}'
+    kernels = '"args":{"device":0,"stream":7}'
+    further = [ids, '"s":1', '"bp":"e"', kernels]
+    events = ["{" + _flow(i) + "," + further[i % 4].replace("%d", str(i)) + "}" for i in range(2 * EVENTS)]
+    (tmp_path / "t.json").write_text('{"traceEvents":[' + ",".join(events) + "]}")
+    del events
+    load(tmp_path / "t.json")  # imports what is needed
+    tracemalloc.start()
+    try:
+        trace = load(tmp_path / "t.json").trace
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (trace.device.op >= 0).all()
+    slices = 4 << 20  # what is parsed at a time
+    assert peak <= 1.75 * kept + slices
 
 
 def test_stacks_of_the_same_frames_get_the_same_number() -> None:
