@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
-from ..json_types import DEEPEST, JSONObject, JSONValue, nests_too_deep
+from ..json_types import DEEPEST, JSONObject, JSONValue, nests_too_deep, whole_number
 from ..settings import DEFAULT_DTYPE, EVENT_COST, NUM_THREADS, FrozenDict, Settings
 from ..trace import (
     ANNOTATION,
@@ -437,8 +437,7 @@ def _text_at(document: JSONObject, key: str) -> str:
 
 
 def _int_at(document: JSONObject, key: str) -> int | None:
-    value = document.get(key)
-    return value if isinstance(value, int) else None
+    return whole_number(document.get(key))
 
 
 def _cost_at(document: JSONObject, key: str) -> float | None:
