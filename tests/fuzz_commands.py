@@ -179,6 +179,8 @@ def main() -> int:
     parser.add_argument("--command", nargs="*", choices=list(COMMANDS), default=list(COMMANDS))
     parser.add_argument("--per-file", type=int, default=0)
     options = parser.parse_args()
+    if not options.traces.is_dir():
+        parser.error(f"--traces: there is no folder {options.traces}")
     until = time.time() + 60 * options.minutes
     per_file = min(options.per_file, len(options.command))
     kinds, commands = tuple(options.kind), tuple(options.command)

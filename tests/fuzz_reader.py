@@ -12,6 +12,7 @@ of the test suite (tests/mindtorch_prof/load/test_core.py).
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import multiprocessing
 import os
@@ -35,6 +36,12 @@ CHUNKS = (64, 257, 1000, 4096, 160 << 10)
 SHARE_OF_DOCUMENTS = (
     0.1  # of the inputs: hypothesis takes longer to make one than the readers take to read it
 )
+
+
+@functools.cache
+def sources(folder: Path) -> list[list[bytes]]:
+    """The events of each file from which pieces are taken; they are read once in a process."""
+    return [events for data in contents(folder) if (events := pieces(data))]
 
 
 def contents(folder: Path) -> list[bytes]:
@@ -80,7 +87,7 @@ def run(first: int, count: int, folder: Path) -> int:
     """Compare on `count` inputs; how many differed."""
     warnings.simplefilter("ignore")
     random_ = random.Random(first)
-    events_of = [events for data in contents(folder) if (events := pieces(data))]
+    events_of = sources(folder)
     differing = 0
     of_documents = int(count * SHARE_OF_DOCUMENTS)
     for _ in range(count - of_documents):
@@ -114,6 +121,10 @@ def run(first: int, count: int, folder: Path) -> int:
     return differing
 
 
+def _run_task(task: tuple[int, int, Path]) -> int:
+    return run(*task)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -123,17 +134,19 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--traces", type=Path, default=TRACES, help="a folder of trace files")
     options = parser.parse_args()
+    if not options.traces.is_dir():
+        parser.error(f"--traces: there is no folder {options.traces}")
     begin = time.time()
-    share = 5_000  # inputs of one task
+    share = 2_000  # inputs of one task
     tasks = [
         (options.seed + number, min(share, options.inputs - number * share), options.traces)
         for number in range(-(-options.inputs // share))
     ]
-    if options.processes > 1:
-        with multiprocessing.Pool(options.processes) as pool:
-            differing = sum(pool.starmap(run, tasks, chunksize=1))
-    else:
-        differing = sum(run(*task) for task in tasks)
+    done = differing = 0
+    with multiprocessing.Pool(options.processes) as pool:
+        for task, found in zip(tasks, pool.imap(_run_task, tasks)):
+            done, differing = done + task[1], differing + found
+            print(f"{done:,} done, {differing:,} differences, {time.time() - begin:.0f} s", flush=True)
     print(f"{options.inputs:,} inputs, {differing:,} differences, {time.time() - begin:.0f} s")
     return 1 if differing else 0
 

@@ -38,7 +38,7 @@ static PyDataMem_Handler handler;
 static PyDataMem_Handler *inner;  /* NumPy's default one, which does the work */
 static PyObject *handler_capsule, *default_capsule;
 static PyObject *python_allocations; /* the module allocations.py */
-static PyObject *python_watched;     /* the arrays that it watches, by address */
+static PyObject *python_watched;     /* a set: the arrays that it watches */
 static int64_t last_id;
 
 /* ------------------------------------------------------------------------------------------------ the table */
@@ -200,7 +200,7 @@ int load_memory(void)
         return -1;
     python_allocations = PyImport_ImportModule("mindtorch_v2.profiler.record.allocations");
     python_watched = python_allocations == NULL ? NULL : PyObject_GetAttrString(python_allocations, "_watched");
-    return python_watched == NULL || !PyDict_Check(python_watched) ? -1 : 0;
+    return python_watched == NULL || !PyAnySet_Check(python_watched) ? -1 : 0;
 }
 
 /* Let NumPy allocate through us in this context, or no more. Another package's allocator is left as it is. */
@@ -221,6 +221,12 @@ static int set_handler(bool wanted)
     return result;
 }
 
+/* Whether the Python version watches any array. */
+static bool watches_in_python(void)
+{
+    return python_watched != NULL && PySet_GET_SIZE(python_watched) != 0;
+}
+
 /* Let allocations.py tell the core of frees, or no more. */
 static int listen_to_python(Core *core, bool wanted)
 {
@@ -229,6 +235,16 @@ static int listen_to_python(Core *core, bool wanted)
         return -1;
     PyObject *done = PyObject_CallMethod(python_allocations, wanted ? "listen" : "unlisten", "O", method);
     Py_DECREF(method);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* Let allocations.py tell of what was freed since the last time. */
+int tell_python_frees(void)
+{
+    if (!watches_in_python())
+        return 0;
+    PyObject *done = PyObject_CallMethod(python_allocations, "tell_frees", NULL);
     Py_XDECREF(done);
     return done == NULL ? -1 : 0;
 }
@@ -284,12 +300,6 @@ static bool is_ours(PyArrayObject *owner)
 int64_t array_bytes(PyObject *array)
 {
     return (int64_t)PyArray_NBYTES((PyArrayObject *)array);
-}
-
-/* Whether the Python version watches any array. */
-static bool watches_in_python(void)
-{
-    return python_watched != NULL && PyDict_GET_SIZE(python_watched) != 0;
 }
 
 static int64_t ask_python(const char *function, PyObject *array)

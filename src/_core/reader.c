@@ -143,6 +143,14 @@ typedef struct {
     int16_t rest_count, device_rest_count;
 } layout_t;
 
+/* numbers of pairs of pid and tid, and the last pair in the text of the present slice */
+typedef struct {
+    const char *method;
+    spans_t cache;
+    span_t recent[2];
+    int32_t recent_thread;
+} places_t;
+
 /* how the events of a category are added */
 enum { BY_PYTHON, IGNORED, AS_HOST, AS_RUNTIME, AS_FRAMES, AS_DEVICE, BY_PHASE };
 
@@ -157,13 +165,12 @@ typedef struct {
     PyObject *synthetic_key, *allocates_key; /* str */
     tokens_t tokens;
     table_t tables[TABLES];
-    spans_t names, threads, inputs, stacks, extras, device_extras;
+    spans_t names, inputs, stacks, extras, device_extras;
     layout_t *layouts;
     size_t layout_count, layout_capacity;
     meaning_t *meanings; /* by category */
     size_t meaning_count;
-    span_t recent_place[2]; /* pid and tid in the text of the present slice, and their thread */
-    int32_t recent_thread;
+    places_t host_places, device_places;
     uint64_t seed;
     uint32_t group;
     int64_t merged_from; /* pids from here on are devices of merged files */
@@ -460,29 +467,29 @@ static inline int common_fields(const event_t *event, table_t *table, size_t row
     return 1;
 }
 
-static inline int32_t thread_of(reader_t *reader, const event_t *event)
+static inline int32_t thread_of(reader_t *reader, places_t *places, const event_t *event)
 {
     span_t spans[2] = {SPAN(reader, &event->pid), SPAN(reader, &event->tid)};
-    const span_t *recent = reader->recent_place;
+    const span_t *recent = places->recent;
     if (recent[0].length == spans[0].length && recent[1].length == spans[1].length &&
         same_text(recent[0].text, spans[0].text, spans[0].length) && same_text(recent[1].text, spans[1].text, spans[1].length)) {
-        return reader->recent_thread; /* that of the event before, mostly */
+        return places->recent_thread; /* that of the event before, mostly */
     }
-    int32_t thread = number_of_list(reader, &reader->threads, "thread", spans, 2);
+    int32_t thread = number_of_list(reader, &places->cache, places->method, spans, 2);
     if (thread >= 0) {
-        memcpy(reader->recent_place, spans, sizeof spans);
-        reader->recent_thread = thread;
+        memcpy(places->recent, spans, sizeof spans);
+        places->recent_thread = thread;
     }
     return thread;
 }
 
-static inline int name_and_thread(reader_t *reader, const event_t *event, table_t *table, size_t row)
+static inline int name_and_thread(reader_t *reader, places_t *places, const event_t *event, table_t *table, size_t row)
 {
     int32_t name = number_of_value(reader, &reader->names, "name", &event->name);
     if (name < 0) {
         return -1;
     }
-    int32_t thread = thread_of(reader, event);
+    int32_t thread = thread_of(reader, places, event);
     if (thread < 0) {
         return -1;
     }
@@ -601,7 +608,7 @@ static int host_tables(reader_t *reader, const row_t *each, int32_t layout_numbe
             I32(table, HOST_EXTRA)[row] = extra;
         }
     }
-    return name_and_thread(reader, each->event, table, row);
+    return name_and_thread(reader, &reader->host_places, each->event, table, row);
 }
 
 /* Ops and annotations: events whose arguments have the same keys stand together, in the order in which the keys first occur. */
@@ -728,7 +735,7 @@ static int add_runtime(reader_t *reader, const category_t *group, int kind)
             }
             I32(table, HOST_EXTRA)[row] = extra;
         }
-        if (name_and_thread(reader, each.event, table, row) < 0) {
+        if (name_and_thread(reader, &reader->host_places, each.event, table, row) < 0) {
             return FAILED;
         }
     }
@@ -767,7 +774,7 @@ static int add_frames(reader_t *reader, const category_t *group)
     }
     row = table->count;
     for (int32_t number = group->first_event; number >= 0; number = tokens->events[number].next, row++) {
-        if (name_and_thread(reader, &tokens->events[number], table, row) < 0) {
+        if (name_and_thread(reader, &reader->host_places, &tokens->events[number], table, row) < 0) {
             return FAILED;
         }
     }
@@ -836,7 +843,7 @@ static int add_device(reader_t *reader, const category_t *group, int kind)
             }
         }
         I32(table, DEVICE_EXTRA)[row] = extra;
-        if (name_and_thread(reader, each.event, table, row) < 0) {
+        if (name_and_thread(reader, &reader->device_places, each.event, table, row) < 0) {
             return FAILED;
         }
     }
@@ -877,7 +884,7 @@ static int add_memory(reader_t *reader, const category_t *group)
     }
     row = table->count;
     for (int32_t number = group->first_event; number >= 0; number = tokens->events[number].next, row++) {
-        int32_t thread = thread_of(reader, &tokens->events[number]);
+        int32_t thread = thread_of(reader, &reader->host_places, &tokens->events[number]);
         if (thread < 0) {
             return FAILED;
         }
@@ -1066,7 +1073,8 @@ static int read_slice(reader_t *reader, const uint8_t *text, size_t length, size
     if (status == TOKENS_REFUSED) {
         return 0;
     }
-    memset(reader->recent_place, 0, sizeof reader->recent_place);
+    memset(reader->host_places.recent, 0, sizeof reader->host_places.recent);
+    memset(reader->device_places.recent, 0, sizeof reader->device_places.recent);
     for (size_t i = 0; i < reader->tokens.group_count; i++) {
         if (add_group(reader, reader->tokens.groups[i]) < 0) {
             return -1;
@@ -1140,6 +1148,8 @@ static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     reader->synthetic_key = Py_NewRef(synthetic);
     reader->allocates_key = Py_NewRef(allocates);
     reader->merged_from = merged_from;
+    reader->host_places.method = "thread";
+    reader->device_places.method = "device_thread";
     for (int which = 0; which < TABLES; which++) {
         reader->tables[which].coarse = 1;
     }
@@ -1179,8 +1189,9 @@ static void reader_dealloc(PyObject *self)
     for (int which = 0; which < TABLES; which++) {
         table_free(&reader->tables[which]);
     }
-    spans_t *caches[] = {&reader->names, &reader->threads, &reader->inputs, &reader->stacks, &reader->extras,
-                         &reader->device_extras};
+    spans_t *caches[] = {&reader->names,  &reader->inputs,        &reader->stacks,
+                         &reader->extras, &reader->device_extras, &reader->host_places.cache,
+                         &reader->device_places.cache};
     for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
         spans_free(caches[i]);
     }

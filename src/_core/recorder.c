@@ -1018,6 +1018,8 @@ static int add_native(PyObject *natives, Thread *thread)
 /* Rows come before what they refer to, so that a row which is taken refers to nothing that is left. */
 static int take_logs(Core *core, PyObject *blocks, PyObject *natives)
 {
+    if (tell_python_frees() < 0) /* first: what a signal handler raises in it loses nothing */
+        return -1;
     for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
         if (thread->records && (add_native(natives, thread) < 0 || take_log(blocks, &thread->rows, "rows", thread->ident) < 0))
             return -1;

@@ -295,6 +295,7 @@ int load_memory(void);
 int64_t next_id(void);
 int64_t observe_array(PyObject *array);
 int listen_to_memory(Core *core, bool wanted);
+int tell_python_frees(void);
 void forget_core(Core *core);
 void record_allocation(Core *core, PyObject *tensor, PyObject *array);
 PyObject *memory_observe(PyObject *module, PyObject *array);

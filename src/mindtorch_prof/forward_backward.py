@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import IntArray
+from .arrays import IntArray, distinct
 from .trace import NODE, OP, Trace
 
 
@@ -15,11 +15,9 @@ def forward_backward(trace: Trace) -> tuple[IntArray, IntArray]:
     forward = np.flatnonzero((trace.kind == OP) & numbered & (trace.forward_thread == 0))
     if not len(backward) or not len(forward) or not trace.settings.forward_backward_links:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    _, place = np.unique(
-        np.concatenate([trace.thread[forward], trace.forward_thread[backward]]), return_inverse=True
-    )
-    top = int(trace.sequence.max()) + 1
-    keys = place.reshape(-1) * top + np.concatenate([trace.sequence[forward], trace.sequence[backward]])
+    _, thread = distinct(np.concatenate([trace.thread[forward], trace.forward_thread[backward]]))
+    sequences, sequence = distinct(np.concatenate([trace.sequence[forward], trace.sequence[backward]]))
+    keys = thread * len(sequences) + sequence
     forward_keys, backward_keys = keys[: len(forward)], keys[len(forward) :]
     order = np.lexsort((trace.start_ns[forward], forward_keys))
     last = np.maximum(np.searchsorted(forward_keys[order], backward_keys, side="right") - 1, 0)

@@ -1,4 +1,4 @@
-"""Names for the types of JSON values, as a parser gives them; and how deep they may nest."""
+"""Names for the types of JSON values, as a parser gives them; whole numbers; and how deep values may nest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from typing import TypeAlias
 JSONScalar: TypeAlias = "str | int | float | bool | None"
 JSONValue: TypeAlias = "dict[str, JSONValue] | list[JSONValue] | JSONScalar"
 JSONObject: TypeAlias = "dict[str, JSONValue]"
+
+_WHOLE = 2**63  # whole numbers below this have a place in a column
+
+
+def whole_number(value: object) -> int | None:
+    """A value if it is a whole number of 64 bits; None: it is none."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and -_WHOLE <= value < _WHOLE
+    return value if is_whole else None  # type: ignore[return-value]
+
 
 DEEPEST = 100  # levels of metadata; no profiler writes as many, and encoders and walks end with an error at some hundred
 

@@ -348,14 +348,26 @@ _CLIMBS = 64  # levels that are climbed for all times at once; beyond, one sweep
 
 def innermost(start: IntArray, end: IntArray, parent: IntArray, times: IntArray) -> IntArray:
     """The deepest event that contains each time: from the last one begun, up through parents until one is still open."""
-    owner = np.searchsorted(start, times, side="right") - 1
+    owner: IntArray = np.searchsorted(start, times, side="right")
+    owner -= 1
+    too_deep: list[IntArray] = []
+    for first in range(0, len(owner), _BLOCK):  # columns of temporary values stay short
+        block = slice(first, first + _BLOCK)
+        too_deep.append(_climb(owner[block], end, parent, times[block]) + first)
+    rest = np.concatenate(too_deep) if too_deep else owner[:0]
+    if len(rest):
+        owner[rest] = _innermost_by_sweep(start, end, parent, times[rest])
+    return owner
+
+
+def _climb(owner: IntArray, end: IntArray, parent: IntArray, times: IntArray) -> IntArray:
+    """Replace events that have ended by those around them, in place, some levels up; the places of those that would need more."""
     for _ in range(_CLIMBS):
         ended = np.flatnonzero((owner >= 0) & (end[np.maximum(owner, 0)] < times))
         if not len(ended):
-            return owner
+            break
         owner[ended] = np.maximum(parent[owner[ended]], -1)
-    owner[ended] = _innermost_by_sweep(start, end, parent, times[ended])
-    return owner
+    return ended
 
 
 def _innermost_by_sweep(start: IntArray, end: IntArray, parent: IntArray, times: IntArray) -> IntArray:

@@ -18,6 +18,7 @@ from mindtorch_prof.load import byte_source, open_trace
 from mindtorch_prof.load.errors import TraceError
 
 CORES = ("python", "c")
+_SCALARS = frozenset({str, bytes, int, float, bool, type(None)})
 
 
 class Unexpected(NamedTuple):
@@ -70,6 +71,8 @@ def difference(data: bytes, chunk: int | None = None, **options: Any) -> str | N
 
 def plain(value: Any) -> Any:
     """A value whose parts are compared with their types: columns with theirs, tables entry by entry."""
+    if value.__class__ in _SCALARS:
+        return repr(value)
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.tolist()
     if isinstance(value, Inputs):

@@ -54,6 +54,17 @@ def test_a_node_belongs_to_the_last_forward_op_of_its_number() -> None:
     assert (forward.tolist(), backward.tolist()) == ([1], [2])
 
 
+def test_sequence_numbers_may_be_as_large_as_a_column_holds() -> None:
+    largest = 2**63 - 1
+    trace = make_trace(
+        ("aten::mm", 0, 10, 1, OP, largest),
+        ("aten::mul", 20, 30, 1, OP, 0),
+        ("MmBackward0", 40, 50, 1, NODE, largest),
+    )
+    forward, backward = forward_backward(trace)
+    assert (forward.tolist(), backward.tolist()) == ([0], [2])
+
+
 def test_an_op_that_begins_after_a_node_is_not_its_forward_op() -> None:
     trace = make_trace(("MmBackward0", 0, 10, 1, NODE, 3), ("aten::mm", 20, 30, 1, OP, 3))
     assert len(forward_backward(trace)[0]) == 0

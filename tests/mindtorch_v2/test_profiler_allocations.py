@@ -1,5 +1,13 @@
 """Memory in a recording: what is taken and given back, and when."""
 
+import ctypes
+import operator
+import signal
+import sys
+import time
+from functools import partial
+
+import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
@@ -61,3 +69,37 @@ def test_memory_that_was_set_ends_when_the_tensor_outgrows_it():
         x.resize_(2)
         x.resize_(3)
     assert [a.alloc_size for a in _allocations(prof)] == [4, 4, -4, 8, -4, 12, -8]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the C library is not to be had like this")
+@pytest.mark.parametrize("make", [lambda: torch.ones(100), lambda: torch.from_numpy(np.ones(100)).float()])
+def test_what_a_signal_handler_raises_while_memory_is_freed_reaches_the_program(make, monkeypatch):
+    def handle(number, frame):
+        raise TimeoutError("the program's")
+
+    raise_in_c = getattr(ctypes.CDLL(None), "raise")  # Python's own calls handlers before it returns
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        with profile(profile_memory=True) as prof:
+            tensors = [make()]
+            steps = [partial(raise_in_c, signal.SIGINT), tensors.clear]
+            with pytest.raises(TimeoutError, match="the program's"):
+                any(map(operator.methodcaller("__call__"), steps))  # no Python code in between
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not reported
+    assert [a.alloc_size for a in _allocations(prof)][-1] == -400
+
+
+def test_a_free_has_the_time_at_which_it_happened_not_that_of_the_next_op():
+    with profile(profile_memory=True) as prof:
+        x = torch.ones(100)
+        torch.ones(1)
+        del x
+        after = time.perf_counter_ns()
+        torch.ones(2)
+    trace = prof.profiler._results.trace
+    (freed,) = trace.memory.time_ns[trace.memory.nbytes == -400].tolist()
+    assert freed < after

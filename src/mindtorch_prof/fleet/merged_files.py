@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..arrays import BoolArray
-from ..json_types import JSONValue
+from ..json_types import JSONValue, whole_number
 from ..trace import Device, Memory, Trace
 
 _Table = TypeVar("_Table", Device, Memory)
@@ -36,7 +36,7 @@ def _part(trace: Trace, pids: list[JSONValue], entry: dict[str, JSONValue]) -> T
     threads, place = np.unique(trace.thread, return_inverse=True)
     is_wanted = np.array([by_thread.get(thread, False) for thread in threads.tolist()] or [False])
     kept = is_wanted[place.reshape(-1)]
-    numbers = np.array([pid for pid in pids if isinstance(pid, int)], np.int64)
+    numbers = np.array([pid for pid in map(whole_number, pids) if pid is not None], np.int64)
     device = trace.device
     launched_here = (device.launch >= 0) & kept[device.launch] if len(trace) else np.zeros(len(device), bool)
     on_device = np.isin(device.device, numbers) | launched_here
@@ -45,7 +45,7 @@ def _part(trace: Trace, pids: list[JSONValue], entry: dict[str, JSONValue]) -> T
         _of_events(trace, kept, on_device),
         settings=replace(
             trace.settings,
-            rank=rank if isinstance(rank, int) else None,
+            rank=whole_number(rank),
             host_name=host if isinstance(host, str) else "",
         ),
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..analysis.device_breakdown import breakdown_by, counted_work, steps_of_device_work, work_classes
 from ..arrays import IntArray
-from ..json_types import JSONObject, JSONValue
+from ..json_types import JSONObject, JSONValue, whole_number
 from ..steps import is_step
 from ..trace import ANNOTATION, NODE, OP, Columns, Trace
 from ..tree import Tree, tree
@@ -190,8 +190,8 @@ def _rank_sketch(trace: Trace, digest: str, part: int, file: str) -> RankSketch:
         digest=digest,
         part=part,
         files=(file,),
-        rank=settings.rank,
-        world_size=settings.world_size,
+        rank=whole_number(settings.rank),
+        world_size=whole_number(settings.world_size),
         host=settings.host_name,
         backend=str(settings.distributed.get("backend") or ""),
         device_name=_device_name(trace),

@@ -36,7 +36,7 @@ from ..trace import (
 from .begin_end_events import BeginEndEvents
 from .event_values import LARGEST_US, StackTable, Table, TextTable, as_number, plain
 from .json_slices import EventArgs, RawEvent
-from .process_names import ProcessNames
+from .process_names import ProcessNames, ThreadKey
 from .synthetic_marks import mark_of
 
 Lists: TypeAlias = "dict[str, Sequence[object]]"  # columns by name, one value per event
@@ -100,6 +100,9 @@ _OP_NUMBERS = (("external", "External id"), ("sequence", "Sequence number"), ("f
 _PLACE = itemgetter("pid", "tid")
 _TIMES = frozenset({"start", "length"})
 _ZERO = frozenset({"external", "forward", "nbytes", "address"})  # columns in which 0 stands for none, not -1
+_MOST_KEYS = 4096  # tuples of keys of arguments that are remembered, and categories: a file may have others in each event
+MOST_DEVICE_THREADS = 32_768  # numbers of (process, thread) up to which events of devices get one
+OTHER_THREADS: Any = (b"", b"")  # in no file
 _SEAL = 32_768  # rows that are kept in short arrays, one for each slice and kind, before they are joined
 # columns of host events whose arguments do not have them
 _NO_HOST: dict[str, int] = {
@@ -316,7 +319,7 @@ class Collector:
 
     def __init__(self) -> None:
         self.names: Table[JSONScalar] = Table()
-        self.threads: Table[tuple[JSONScalar, JSONScalar]] = Table()  # (pid, tid)
+        self.threads: Table[ThreadKey] = Table()
         self.inputs = TextTable()  # JSON of an event's inputs
         self.stacks = StackTable()
         self.extras = TextTable()  # JSON of further arguments
@@ -379,6 +382,7 @@ class Collector:
         self._layouts: dict[tuple[str, ...], tuple[_Getter | None, bool]] = {}
         # the same of events of devices: the table of their further arguments, and what takes those out
         self._device_layouts: dict[tuple[str, ...], tuple[_ArgumentTable, _Getter | None]] = {}
+        self._rare_extras: dict[_KeysAndValues, int] = {}
 
     # ------------------------------------------------------------------------------------------------ slices
 
@@ -405,7 +409,12 @@ class Collector:
         if cat is None or meaning is None or not self._add_all(*meaning, group):
             self._add_phases(cat, group)
         else:
-            self.categories[cat] += len(group)
+            self.count_category(cat, len(group))
+
+    def count_category(self, cat: str, count: int) -> None:
+        """Count events of a category; those of further ones where there are very many are not counted."""
+        if len(self.categories) < _MOST_KEYS or cat in self.categories:
+            self.categories[cat] += count
 
     def _add_phases(self, cat: str | None, group: list[RawEvent]) -> None:
         """Add events of one category, phase by phase."""
@@ -448,7 +457,7 @@ class Collector:
 
     def _add_slices(self, cat: str | None, group: list[RawEvent]) -> None:
         meaning = category(cat)
-        self.categories[cat if isinstance(cat, str) else ""] += len(group)
+        self.count_category(cat if isinstance(cat, str) else "", len(group))
         if meaning is None:
             # an unknown category: a slice on a device if its arguments say so, else one on the host
             on_device = [e for e in group if _on_device(e)]
@@ -522,14 +531,16 @@ class Collector:
 
     # ------------------------------------------------------------------------------------------------ kinds
 
-    def _common(self, group: list[RawEvent]) -> Lists:
+    def _common(
+        self, group: list[RawEvent], threads: Callable[[list[RawEvent]], list[int]] | None = None
+    ) -> Lists:
         """Name, thread, start and length of each; raises before anything is added if an event has a fault. Asked for before texts get numbers:
         those of events that are no slices would be kept for nothing."""
         return {
             "start": _times([e["ts"] for e in group]),
             "length": _times([e["dur"] for e in group]),
             "name": self.names.numbers([e["name"] for e in group]),
-            "thread": self._thread(group),
+            "thread": (threads or self._thread)(group),
         }
 
     def _thread(self, group: list[RawEvent]) -> list[int]:
@@ -548,6 +559,8 @@ class Collector:
         """Columns of events whose arguments have the same keys, and the constant columns that their arguments do not have."""
         known = self._layouts.get(layout)
         if known is None:
+            if len(self._layouts) >= _MOST_KEYS:
+                self._layouts.clear()
             known = self._layouts[layout] = _layout(layout)
         take_inputs, has_rare = known
         lists = self._common(group)
@@ -599,8 +612,22 @@ class Collector:
         module = [a.get("Python module id", -1) for a in args]
         self.frames.add({"own": own, "parent": parent, "module": module, **self._common(group)})
 
+    def _device_threads(self, group: list[RawEvent]) -> list[int]:
+        """Numbers of the (process, thread) of events of devices."""
+        if len(self.threads) + len(group) < MOST_DEVICE_THREADS:
+            return self._thread(group)
+        return list(map(self.device_thread, map(_PLACE, group)))
+
+    def device_thread(self, place: ThreadKey) -> int:
+        """The number of the (process, thread) of an event of a device. Only flows need it: of further ones where a file has very many, all
+        have the same."""
+        number = self.threads.get(place)
+        if number is None:
+            number = self.threads[place if len(self.threads) < MOST_DEVICE_THREADS else OTHER_THREADS]
+        return number
+
     def _add_device(self, kind: int, group: list[RawEvent]) -> None:
-        lists, args = self._common(group), _arguments(group)
+        lists, args = self._common(group, self._device_threads), _arguments(group)
         lists |= {
             "external": _external(args),
             "correlation": _field(args, "correlation", -1),
@@ -622,6 +649,7 @@ class Collector:
     def taken_device_extras(self) -> list[_KeysAndValues]:
         """Further arguments of devices' events, by number. No more events can be added after that."""
         self._device_layouts.clear()
+        self._rare_extras.clear()
         return self.device_extras
 
     def device_extra_number(self, arguments: EventArgs) -> int:
@@ -634,12 +662,24 @@ class Collector:
         if known is None:
             rest = tuple([key for key in layout if key not in _DEVICE_KNOWN])
             # one key twice, so that itemgetter gives a tuple also where there is one key
-            known = _ArgumentTable(rest, self.device_extras), itemgetter(*rest, rest[0]) if rest else None
-            self._device_layouts[layout] = known
+            take = itemgetter(*rest, rest[0]) if rest else None
+            if len(self._device_layouts) >= _MOST_KEYS:
+                return [self._rare_extra(rest, take, arguments) for arguments in args]
+            known = self._device_layouts[layout] = _ArgumentTable(rest, self.device_extras), take
         table, take_rest = known
         if take_rest is None:
             return [-1] * len(args)
         return list(map(table.__getitem__, map(orjson.dumps, map(take_rest, args))))
+
+    def _rare_extra(self, keys: tuple[str, ...], take: _Getter | None, arguments: EventArgs) -> int:
+        """The same where a file has very many different keys: one table for all of them."""
+        if take is None:
+            return -1
+        row = keys, bytes(memoryview(orjson.dumps(take(arguments))))
+        number = self._rare_extras.setdefault(row, len(self.device_extras))
+        if number == len(self.device_extras):
+            self.device_extras.append(row)
+        return number
 
     def _add_spans(self, group: list[RawEvent]) -> None:
         for event in group:

@@ -81,6 +81,10 @@ class _Handler:
         pid, tid = orjson.loads(text)
         return self._collector.threads[pid, tid]
 
+    def device_thread(self, text: bytes) -> int:
+        pid, tid = orjson.loads(text)
+        return self._collector.device_thread((pid, tid))
+
     def inputs(self, text: bytes) -> int:
         return self._collector.inputs[orjson.dumps(orjson.loads(text))]
 
@@ -97,7 +101,7 @@ class _Handler:
         return self._collector.launched_kernel_number(orjson.loads(text))
 
     def counted(self, cat: str | None, count: int) -> None:
-        self._collector.categories[cat or ""] += count
+        self._collector.count_category(cat or "", count)
 
     def columns(self, table: str, columns: dict[str, Array], coarse: bool) -> None:
         getattr(self._collector, table).add_columns(columns, coarse)

@@ -90,38 +90,50 @@ def callers(
 ) -> tuple[IntArray, int]:
     """Rows of callers from the numbers that calls have in the file, or from the times where they have none; and how many
     numbers occur more than once. Rows are in the order of (thread, start)."""
-    caller_of: IntArray = np.full(len(start), -1, np.int64)
-    numbered = own >= 0
-    if not numbered.all():
-        bounds = thread_bounds(thread)
-        timeline = one_timeline(bounds, start, end)
-        if timeline is not None:
-            caller_of, ends_late = _nested(*timeline)
-            caller_of[ends_late] = -1
-            bounds = bounds[:0]
-        for first, last in pairwise(bounds.tolist()):
-            part = slice(first, last)
-            local, ends_late = _nested(start[part], end[part])
-            local = np.where(ends_late, -1, local)
-            caller_of[part] = np.where(local < 0, -1, local + first)
-    if not numbered.any():
+    if len(own) and bool((own >= 0).all()):
+        caller_of: IntArray = np.full(len(start), -1, np.int64)
+    else:
+        caller_of = _callers_by_time(thread, start, end)
+    rows, keys = _rows_by_number(own)
+    if not len(keys):
         return caller_of, 0
-    rows = np.flatnonzero(numbered)
-    rows = rows[np.argsort(own[rows], kind="stable")]
-    keys = own[rows]
-    with_parent = np.flatnonzero(numbered & (parent >= 0))
-    place = np.minimum(np.searchsorted(keys, parent[with_parent]), len(keys) - 1)
-    caller = rows[place]
-    # a caller begins before the calls it makes; this also keeps chains of callers from running in circles
-    before = np.where(
-        thread[caller] == thread[with_parent],
-        caller < with_parent,
-        start[caller] < start[with_parent],
-    )
-    known = (keys[place] == parent[with_parent]) & before
-    caller_of[numbered] = -1
-    caller_of[with_parent[known]] = caller[known]
+    for first in range(0, len(own), _BLOCK):
+        numbered = np.flatnonzero(own[first : first + _BLOCK] >= 0) + first
+        caller_of[numbered] = -1
+        called = numbered[parent[numbered] >= 0]
+        place = np.minimum(np.searchsorted(keys, parent[called]), len(keys) - 1)
+        caller = place if rows is None else rows[place]
+        # a caller begins before the calls it makes; this also keeps chains of callers from running in circles
+        before = np.where(thread[caller] == thread[called], caller < called, start[caller] < start[called])
+        known = (keys[place] == parent[called]) & before
+        caller_of[called[known]] = caller[known]
     return caller_of, int((keys[1:] == keys[:-1]).sum())
+
+
+def _callers_by_time(thread: IntArray, start: IntArray, end: IntArray) -> IntArray:
+    """Rows of the calls around each call; -1: none, or it ends after them."""
+    bounds = thread_bounds(thread)
+    timeline = one_timeline(bounds, start, end)
+    if timeline is not None:
+        caller_of, ends_late = _nested(*timeline)
+        caller_of[ends_late] = -1
+        return caller_of
+    caller_of = np.empty(len(start), np.int64)
+    for first, last in pairwise(bounds.tolist()):
+        part = slice(first, last)
+        local, ends_late = _nested(start[part], end[part])
+        local[ends_late] = -1
+        caller_of[part] = np.where(local < 0, -1, local + first)
+    return caller_of
+
+
+def _rows_by_number(own: IntArray) -> tuple[IntArray | None, IntArray]:
+    """The rows that have a number, in its order, and their numbers. None: all of them, as they are."""
+    if bool((own[:1] >= 0).all() and (own[1:] >= own[:-1]).all()):
+        return None, own
+    rows = np.flatnonzero(own >= 0)
+    rows = rows[np.argsort(own[rows], kind="stable")]
+    return rows, own[rows]
 
 
 def stacks_of(
@@ -216,9 +228,10 @@ class Links:
         external: IntArray,
         start: IntArray,
         kind: IntArray,
-        flow: IntArray,
+        flows: tuple[IntArray, IntArray, IntArray],
     ) -> tuple[IntArray, IntArray]:
-        """Rows of the runtime calls that launched what a device did, and of the ops that it is charged to; -1: none."""
+        """Rows of the runtime calls that launched what a device did, and of the ops that it is charged to; -1: none. `flows`: rows of what a
+        device did, and the threads and times that flows to it come from, which decide where no id does."""
         launch = self._launches.last_before(correlation, start)
         op = self._ops.last_before(external, start)
         launched = (op < 0) & (launch >= 0)
@@ -226,7 +239,12 @@ class Links:
             calls = launch[launched]
             by_id = self._ops.last_before(self._external[calls], self._start[calls])
             op[launched] = np.where(by_id >= 0, by_id, self.at(self._thread[calls], self._start[calls]))
-        op = np.where((op < 0) & (kind < DEVICE_ANNOTATION), flow, op)
+        rows, threads, times = flows
+        open_ = (op[rows] < 0) & (kind[rows] < DEVICE_ANNOTATION)
+        if open_.all():
+            op[rows] = self.at(threads, times)
+        elif open_.any():
+            op[rows[open_]] = self.at(threads[open_], times[open_])
         return launch, op
 
     def at(self, threads: IntArray, times: IntArray) -> IntArray:
@@ -239,11 +257,21 @@ class Links:
             queries = asked.get(int(self._thread[part[0]]))
             if queries is None:
                 continue
-            start, end = self._start[part], self._end[part]
+            rows = _slice_of(part)
+            start, end = self._start[rows], self._end[rows]
             parent, ends_late = _nested(start, end)
-            inside = innermost(start, end, np.where(ends_late, -1, parent), times[queries])
-            op[queries] = np.where(inside >= 0, part[np.maximum(inside, 0)], -1)
+            parent[ends_late] = -1
+            inside = innermost(start, end, parent, times[queries])
+            op_rows = part[inside]
+            op_rows[inside < 0] = -1
+            op[queries] = op_rows
         return op
+
+
+def _slice_of(rows: IntArray) -> slice | IntArray:
+    """Ascending rows as a slice where none is left out: columns are not copied then."""
+    first, last = int(rows[0]), int(rows[-1]) + 1
+    return slice(first, last) if last - first == len(rows) else rows
 
 
 class _Finder:
@@ -256,8 +284,14 @@ class _Finder:
         self.shared = int((self._ids[1:] == self._ids[:-1]).sum())
 
     def last_before(self, ids: IntArray, time: IntArray) -> IntArray:
-        if not len(self._rows):
-            return np.full(len(ids), -1, np.int64)
+        rows = np.full(len(ids), -1, np.int64)
+        if len(self._rows):
+            for first in range(0, len(ids), _BLOCK):
+                block = slice(first, first + _BLOCK)
+                rows[block] = self._rows_of(ids[block], time[block])
+        return rows
+
+    def _rows_of(self, ids: IntArray, time: IntArray) -> IntArray:
         first = np.searchsorted(self._ids, ids)
         place = np.minimum(first, len(self._ids) - 1)
         known = self._ids[place] == ids

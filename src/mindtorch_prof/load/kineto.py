@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from ..allocations import totals_of_recording
 from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
-from ..json_types import DEEPEST, JSONObject, JSONValue, nests_too_deep
-from ..settings import DEFAULT_DTYPE, EVENT_COST, NUM_THREADS, Settings
+from ..json_types import DEEPEST, JSONObject, JSONValue, nests_too_deep, whole_number
+from ..settings import DEFAULT_DTYPE, EVENT_COST, NUM_THREADS, FrozenDict, Settings
 from ..trace import (
     ANNOTATION,
     BACKWARD_SCOPE,
@@ -34,7 +35,7 @@ from ..trace import (
     Trace,
 )
 from ..tree import behind_owners, thread_bounds
-from .collect import Arguments, Collector, Parsed, written_out
+from .collect import MOST_DEVICE_THREADS, OTHER_THREADS, Arguments, Collector, Parsed, written_out
 from .flops import flops_of
 from .json_slices import Slices
 from .kernel_links import Links, callers, flow_sources, forward_threads, overlapping, snapped, stacks_of
@@ -63,6 +64,14 @@ OWN_KEY = "mindtorch_v2"  # at the top of the files that this package writes
 _ENGINE = "autograd::engine::evaluate_function: "
 _NODE = re.compile(r"(?:Backward\d*|^torch::autograd::\w+)$")
 _SNAP_NS = 1_000  # times of whole microseconds: begin and length are rounded each
+_DEVICE_WORDS = (  # parts of names, and torch's name of the kind of device; the first one counts
+    ("xpu", "xpu"),
+    ("mtia", "mtia"),
+    ("hpu", "hpu"),
+    ("ascend", "npu"),
+    ("npu", "npu"),
+    ("privateuse1", "privateuse1"),
+)
 _FAR_US = (
     10**9
 )  # microseconds: times this far from 0 are counted from an epoch, not from the start of the recording
@@ -235,17 +244,18 @@ class _Builder:
         return host
 
     def _identities(self, *tables: Table) -> IntArray:
-        """A number for each (process, thread) of the file: the thread's own where it is a number that no other process uses."""
+        """A number for each (process, thread) of these tables: the thread's own where it is a number that no other process uses."""
+        self.has_other_threads = OTHER_THREADS in self.collected.threads
         keys = self.collected.threads.taken()
         used = np.zeros(len(keys), bool)
         for table in tables:
             used[table["thread"]] = True
-        identities = np.zeros(len(keys), np.int64)
+        identities = np.full(len(keys), -1, np.int64)
         key_of: dict[int, ThreadKey] = {}  # by identity: the thread's own number
         identity_of: dict[ThreadKey, int] = {}  # other identities, of threads that cannot have their number
         self.threads: dict[int, ThreadKey] = {}  # by identity
-        for place, given in enumerate(keys):
-            pid, tid = given
+        for place in np.flatnonzero(used).tolist():
+            pid, tid = given = keys[place]
             identity = thread_number(tid)
             key = plain_key(pid), identity if identity is not None else tid
             if key == given:
@@ -253,8 +263,7 @@ class _Builder:
             if identity is None or not 0 <= identity < 2**62 or key_of.setdefault(identity, key) != key:
                 identity = identity_of.setdefault(key, 2**62 + place)
             identities[place] = identity
-            if used[place]:
-                self.threads.setdefault(identity, given)
+            self.threads.setdefault(identity, given)
         return identities if len(identities) else np.zeros(1, np.int64)
 
     def _snapped(self, thread: IntArray, start: IntArray, end: IntArray) -> IntArray:
@@ -272,20 +281,24 @@ class _Builder:
         thread = self.identity[frames["thread"]]
         order = _outer_first((thread, frames["start"]), frames["length"], frames["own"])
         _choose(frames, order)
-        _write_out(frames)
         thread = thread[order]
-        name, names = _compact(frames.pop("name"), self.texts)
-        start, end = frames["start"], frames.pop("length")
+        del order
+        start, end = written_out(frames.pop("start")), written_out(frames.pop("length"))
         end += start
-        parent, repeated = callers(thread, start, end, frames["own"], frames["parent"])
+        parent, repeated = callers(thread, start, end, frames.pop("own"), frames.pop("parent"))
         if repeated:
             self.repaired["Python ids that several calls share"] = repeated
-        return Frames(tuple(names), name, start, end, thread, parent, frames["module"])
+        name, names = _compact(frames.pop("name"), self.texts)
+        return Frames(tuple(names), name, start, end, thread, parent, written_out(frames.pop("module")))
 
     def _flows(self, device: Table) -> tuple[IntArray, IntArray, IntArray]:
         """Where flows to the rows of a device come from, see `flow_sources`. Its rows are in the order of those of the Trace after that. Flows
         are no part of a Trace: they are freed before its columns are written out."""
         flows = self.collected.flows.whole()
+        if len(flows["start"]) and self.has_other_threads:
+            self.lacks.append(
+                f"flows to devices were followed to the first {MOST_DEVICE_THREADS:,} processes and threads"
+            )
         order = _outer_first((device["device"], device["stream"], device["start"]), device["length"])
         _choose(device, order)
         del order
@@ -295,15 +308,14 @@ class _Builder:
         if not len(device["start"]):
             return Device.none()
         del device["thread"]
+        # links are looked for before columns are written out
+        launch, op = links.of(
+            device["correlation"], device.pop("external"), device["start"], device["kind"], flows
+        )
         _write_out(device)
         name, names = _compact(device.pop("name"), self.texts)
         start, end = device["start"], device.pop("length")
         end += start
-        flow = np.full(len(start), -1, np.int64)
-        rows, threads, times = flows
-        if len(rows):
-            flow[rows] = links.at(threads, times)
-        launch, op = links.of(device["correlation"], device.pop("external"), start, device["kind"], flow)
         return Device(
             tuple(names),
             name,
@@ -362,14 +374,19 @@ class _Builder:
     ) -> Settings:
         top, collected = self.top, self.collected
         flags = {flag: bool(top.get(flag)) for flag in _FLAGS}
-        thread_names, processes = collected.process_names.threads, collected.process_names.processes
-        pids = {plain_key(pid) for pid, _ in self.threads.values()}
-        numbers = [pid for pid in pids if isinstance(pid, int)]
-        thread_pids = {i: pid for i, (pid, _) in self.threads.items()} if len(pids) > 1 else {}
+        process_names = collected.process_names.processes
+        device_words = chain(
+            collected.categories, collected.process_names.labels.values(), process_names.values()
+        )
+        # a file may have a process for each of its events: no copies of such tables
+        keys = (plain_key(pid) for pid, _ in self.threads.values())
+        processes = FrozenDict((key, process_names.get(key, "")) for key in keys)
+        has_several = len(processes) > 1
+        thread_pids = FrozenDict((i, pid) for i, (pid, _) in self.threads.items() if has_several)
         main = _main_thread(thread, self.threads)
-        pid = self.threads[main][0] if main in self.threads else (numbers[0] if numbers else 0)
+        first = next((pid for pid in processes if isinstance(pid, int)), 0)
+        pid = self.threads[main][0] if main in self.threads else first
         distributed = _object_at(top, "distributedInfo")
-        device_words = [*collected.categories, *collected.process_names.labels.values(), *processes.values()]
         known = {*_KNOWN_KEYS, *_FLAGS, OWN_KEY}
         # files of 2021 have no flags: what was recorded shows in the events
         return Settings(
@@ -386,9 +403,9 @@ class _Builder:
             host_name=_text_at(top, "host_name"),
             pid=pid if isinstance(pid, int) else 0,
             thread=main,
-            threads=self._named_threads(thread_names),
+            threads=self._named_threads(collected.process_names.threads),
             thread_pids=thread_pids,
-            processes={pid: processes.get(pid, "") for pid in pids},
+            processes=processes,
             device=_device_name(device_words) if len(device) else None,
             device_properties=tuple(_list_at(top, "deviceProperties")),
             event_cost_ns=_cost_at(top, EVENT_COST),
@@ -418,8 +435,7 @@ def _text_at(document: JSONObject, key: str) -> str:
 
 
 def _int_at(document: JSONObject, key: str) -> int | None:
-    value = document.get(key)
-    return value if isinstance(value, int) else None
+    return whole_number(document.get(key))
 
 
 def _cost_at(document: JSONObject, key: str) -> float | None:
@@ -577,15 +593,5 @@ def _main_thread(thread: IntArray, threads: dict[int, ThreadKey]) -> int:
 
 def _device_name(words: Iterable[str]) -> str:
     """torch's name of the kind of device, from the categories of events and the names and labels of processes."""
-    text = " ".join(words).lower()
-    for word, device in (
-        ("xpu", "xpu"),
-        ("mtia", "mtia"),
-        ("hpu", "hpu"),
-        ("ascend", "npu"),
-        ("npu", "npu"),
-        ("privateuse1", "privateuse1"),
-    ):
-        if word in text:
-            return device
-    return "cuda"
+    present = {device for text in words for word, device in _DEVICE_WORDS if word in text.lower()}
+    return next((device for _, device in _DEVICE_WORDS if device in present), "cuda")

@@ -103,3 +103,9 @@ def test_the_number_of_a_rank_may_come_from_the_name_of_its_file(tmp_path: Path)
     random.shuffle(names)
     ranks = {name: sketch(trace.dump(tmp_path / name)).ranks[0].named_rank for name in names}
     assert ranks == {"job_rank12.json": 12, "rank-3.json": 3, "other.json": None}
+
+
+def test_a_number_beyond_64_bits_is_no_rank(tmp_path: Path) -> None:
+    trace = TraceFileBuilder(rank=2**63)
+    trace.op("aten::mm", 0, 10)
+    assert sketch(trace.dump(tmp_path / "t.json")).ranks[0].rank is None

@@ -56,13 +56,14 @@ def test_opening_takes_at_most_twice_the_memory_of_the_columns(shape: str, tmp_p
 def _flow(i: int) -> str:
     """Of each four events an op, a flow that begins in it and ends at a kernel, and the kernel."""
     phase, place = (("X", 1), ("s", 1), ("f", 7), ("X", 7))[i % 4]
-    time = i - i % 4 + max(i % 4, 2) if place == 7 else i
+    time = i - i % 4 + 2 if place == 7 else i
     cat = ("cpu_op", "async_npu", "async_npu", "kernel")[i % 4]
     return f'"ph":"{phase}","cat":"{cat}","pid":1,"tid":{place},"ts":{time},"id":{i // 4},"dur":1,"name":"a"'
 
 
 STACK = ";".join(f"package/module_{n}.py({n}): function" for n in range(10))
 ON_ONE_THREAD = '"cat":"cpu_op","pid":1,"tid":1,'
+KERNEL = '"cat":"kernel","ph":"X","pid":0,"dur":1,"name":"k",'
 # events of which most memory would be taken by what is not kept
 MANY: dict[str, Callable[[int], str]] = {
     "names": lambda i: f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"the op {i}"',
@@ -79,6 +80,15 @@ MANY: dict[str, Callable[[int], str]] = {
         f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"a","args":{{"Call stack":"{STACK};t.py({i}): f"}}'
     ),
     "threads": lambda i: f'"cat":"cpu_op","ph":"X","pid":1,"tid":{i},"ts":{i},"dur":1,"name":"a"',
+    "processes": lambda i: f'"cat":"cpu_op","ph":"X","pid":{i},"tid":1,"ts":{i},"dur":1,"name":"a"',
+    "streams": lambda i: f'{KERNEL}"tid":{i},"ts":{i},"args":{{"device":0,"stream":{i}}}',
+    "categories": lambda i: f'"cat":"c{i}","ph":"X","pid":1,"tid":1,"ts":{i},"dur":1,"name":"a"',
+    "keys of arguments": lambda i: f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"a","args":{{"k{i}":1}}',
+    "keys of kernels": lambda i: f'{KERNEL}"tid":7,"ts":{i},"args":{{"device":0,"stream":7,"k{i}":1}}',
+    "Python calls": lambda i: (
+        f'"cat":"python_function","ph":"X","pid":1,"tid":1,"ts":{i},"dur":1,"name":"f",'
+        f'"args":{{"Python id":{i},"Python parent id":{i // 2}}}'
+    ),
     "flows": _flow,
     "names of threads": lambda i: (
         f'"ph":"M","pid":1,"tid":{i % 9},"name":"thread_name","args":{{"name":"t"}}'
@@ -100,9 +110,28 @@ def test_opening_a_file_takes_at_most_twice_what_is_kept(what: str, tmp_path: Pa
         kept, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(trace)
+    assert len(trace) or len(trace.device) or len(trace.frames)
     slices = 4 << 20  # what is parsed at a time
     assert peak <= 2 * kept + slices
+
+
+def test_links_by_flows_take_no_more_memory_than_the_columns_they_link(tmp_path: Path) -> None:
+    ids = '"args":{"External id":%d}'
+    kernels = '"args":{"device":0,"stream":7}'
+    further = [ids, '"s":1', '"bp":"e"', kernels]
+    events = ["{" + _flow(i) + "," + further[i % 4].replace("%d", str(i)) + "}" for i in range(2 * EVENTS)]
+    (tmp_path / "t.json").write_text('{"traceEvents":[' + ",".join(events) + "]}")
+    del events
+    load(tmp_path / "t.json")  # imports what is needed
+    tracemalloc.start()
+    try:
+        trace = load(tmp_path / "t.json").trace
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (trace.device.op >= 0).all()
+    slices = 4 << 20  # what is parsed at a time
+    assert peak <= 1.75 * kept + slices
 
 
 def test_stacks_of_the_same_frames_get_the_same_number() -> None:

@@ -3,22 +3,24 @@
 The array that owns the memory is watched by a weak reference, so memory is freed when it really is: a NumPy array that shares it keeps
 it. What is watched outlives recordings: a later one shows when memory of an earlier one is freed. This is the plain Python version; the
 compiled core learns of frees from NumPy's allocator instead.
+
+A free is noted with its time and thread by a callback of built-in functions only, and told to the recordings later. Python runs the
+handlers of signals between the instructions of Python code: in a callback written in Python, what they raise would be lost.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-import weakref
+from collections import defaultdict
 from collections.abc import Callable
-from functools import partial
+from threading import get_ident
+from weakref import getweakrefs, ref
 
 import numpy as np
 
 from ..._tensor_slots import address as address_of
 
 clock = time.perf_counter_ns
-clock_unseen = partial(clock)  # where Python calls are traced, calling it is no event
 
 Row = tuple[int, int, int, int]  # time, bytes (negative: freed), allocation id, thread
 
@@ -27,11 +29,11 @@ _Block = tuple[int, int, int]
 _WHOLE = -1
 
 
-class _Watch(weakref.ref):  # type: ignore[type-arg]
+class _Watch(ref):  # type: ignore[type-arg]
     """A weak reference to an array that owns memory. In it is the memory of one tensor, in slots: a tuple takes longer."""
 
-    __slots__ = ("allocation_id", "begin", "further", "key", "nbytes")
-    key: int
+    __slots__ = ("allocation_id", "begin", "further", "nbytes")
+    __hash__ = object.__hash__  # that of a weak reference is its object's, which arrays do not have
     begin: int
     allocation_id: int
     nbytes: int
@@ -44,24 +46,45 @@ class _Watch(weakref.ref):  # type: ignore[type-arg]
         return ((self.begin, self.allocation_id, self.nbytes), *self.further)
 
 
-_watched: dict[int, _Watch] = {}  # by the id() of the owner
+_watched: set[_Watch] = set()
+# Time and thread of the frees that are not told yet. To ask for an entry that is missing makes it, which is all that the callback does.
+_frees: defaultdict[_Watch, tuple[int, int]] = defaultdict(
+    zip(iter(clock, None), iter(get_ident, None)).__next__
+)
+_note_free = _frees.__getitem__
 _listeners: list[Callable[[Row], None]] = []  # of the recordings of memory under way
-_here = threading.local()  # `ident`: of this thread, once memory was freed in it
 
 
 def listen(listener: Callable[[Row], None]) -> None:
     """Tell this of each free from now on."""
+    tell_frees()
     _listeners.append(listener)
 
 
 def unlisten(listener: Callable[[Row], None]) -> None:
     """Tell this no more."""
     if listener in _listeners:
+        tell_frees()
         _listeners.remove(listener)
+
+
+def tell_frees() -> None:
+    """Tell the recordings under way of the memory that was freed since the last time."""
+    for watch in list(_frees):
+        noted = _frees.pop(watch, None)
+        if noted is None:
+            continue  # another thread, or the handler of a signal, has told it meanwhile
+        _watched.discard(watch)
+        now, thread = noted
+        for listener in _listeners:
+            for _, allocation_id, nbytes in watch.blocks():
+                listener((now, -nbytes, allocation_id, thread))
 
 
 def observe(array: np.ndarray) -> int:
     """Watch the memory of a new array; the id of the allocation, which is its time. 0: it has no memory, or is watched already."""
+    if _frees:
+        tell_frees()
     nbytes = array.nbytes
     if not nbytes:
         return 0
@@ -69,18 +92,15 @@ def observe(array: np.ndarray) -> int:
     if array.base is not None:
         owner = owner_of(array)
         begin = _WHOLE if owner is array else address_of(array)
-    key = id(owner)
-    if key in _watched:
-        known = _watched.get(key)
-        if known is not None and known() is not None:
+    for known in getweakrefs(owner):
+        if known.__class__ is _Watch:
             return _observe_further(known, begin, nbytes)
-    watch = _Watch(owner, _freed)
-    watch.key = key
+    watch = _Watch(owner, _note_free)
     watch.begin = begin
     watch.nbytes = nbytes
     watch.further = ()
     watch.allocation_id = now = clock()
-    _watched[key] = watch  # whole: a signal handler may look at it at once
+    _watched.add(watch)  # whole: a signal handler may look at it at once
     return now
 
 
@@ -96,9 +116,14 @@ def _observe_further(watch: _Watch, begin: int, nbytes: int) -> int:
 def allocation_id(array: np.ndarray) -> int:
     """The id of the allocation that this array's memory belongs to; 0: it is not watched."""
     owner = array if array.base is None else owner_of(array)
-    watch = _watched.get(id(owner))
-    if watch is None or watch() is None:
-        return 0
+    for watch in getweakrefs(owner):
+        if watch.__class__ is _Watch:
+            return _id_at(watch, array)
+    return 0
+
+
+def _id_at(watch: _Watch, array: np.ndarray) -> int:
+    """The id of the allocation of a watched array that this array, a part of it, belongs to; 0: none."""
     if watch.begin == _WHOLE:
         return watch.allocation_id
     address = address_of(array)
@@ -111,7 +136,7 @@ def allocation_id(array: np.ndarray) -> int:
 def alive() -> np.ndarray:
     """What is watched now: rows of allocation id, address, bytes."""
     rows: list[tuple[int, int, int]] = []
-    for watch in list(_watched.values()):
+    for watch in list(_watched):
         owner = watch()
         if owner is not None:
             for begin, allocation_id, nbytes in watch.blocks():
@@ -124,21 +149,3 @@ def owner_of(array: np.ndarray) -> np.ndarray:
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
-
-
-def _freed(watch: _Watch) -> None:
-    # Without calls of built-in functions: each is two events where Python calls are traced. No other array can have the same id() before
-    # this one is gone, so the entry is its own.
-    del _watched[watch.key]
-    if not _listeners:
-        return
-    try:
-        thread = _here.ident
-    except AttributeError:
-        thread = _here.ident = threading.get_ident()
-    now = clock_unseen()
-    for listener in _listeners:
-        listener((now, -watch.nbytes, watch.allocation_id, thread))
-        if watch.further:
-            for _, allocation_id, nbytes in watch.further:
-                listener((now, -nbytes, allocation_id, thread))

@@ -284,8 +284,7 @@ class Core:
         self.recorded: dict[int, _Thread] = {}  # by identity: the threads whose ops are recorded
         self.traced: dict[int, _Thread] = {}  # the threads whose calls are traced
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
-        # where Python calls are traced, calling a partial function is no event
-        self.log_free = partial(self.memory.extend) if self.has_calls else self.memory.extend
+        self.log_free = self.memory.extend
         self.taken_over: list[int] = []  # identity of a thread, native id before and now, time
         self.here = threading.local()  # `thread`: what is recorded of this thread, once it had an event
         self.is_tracing = False
@@ -673,6 +672,7 @@ class Core:
     def take(self) -> tuple[dict[tuple[str, int], list[np.ndarray]], dict[int, int]]:
         """Hand over what was recorded since the last time, while threads go on: blocks of integers by log and thread (see
         `mindtorch_prof.sealing.logs`); and the native ids of threads. Rows come before what they refer to."""
+        allocations.tell_frees()
         blocks: dict[tuple[str, int], list[np.ndarray]] = {}
         natives = {thread.ident: thread.native for thread in list(self.recorded.values())}
         for thread in list(self.recorded.values()):
