@@ -55,7 +55,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionstart() -> None:
-    """Give signals back their effect on programs of the tests: a shell starts background jobs with these ignored."""
+    """Programs of the tests heed signals, also where a shell started the tests with some of them ignored."""
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
