@@ -845,6 +845,7 @@ def test_a_range_that_begins_while_rows_are_taken_does_not_spoil_the_chunk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, each_core: Any
 ) -> None:
     late: list[Any] = []
+    monkeypatch.setattr(keeping, "PERIOD_S", 3600.0)  # the rows are taken here and nowhere else
 
     def one_call() -> None:
         pass
@@ -862,9 +863,9 @@ def test_a_range_that_begins_while_rows_are_taken_does_not_spoil_the_chunk(
 
         with record_function("early"):
             torch.ones(2) + 1
-            monkeypatch.setattr(recorder, "hand_over", slowly)
-            recorder.keeper.take()
-            monkeypatch.undo()
+            with monkeypatch.context() as slow:
+                slow.setattr(recorder, "hand_over", slowly)
+                recorder.keeper.take()
             found = spilled(tmp_path)
         for each in late:
             each.__exit__(None, None, None)
