@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
-import re
 from collections.abc import Callable
 
 import pytest
 
 from mindtorch_prof import cli
-from mindtorch_prof.commands._other_words import OTHER_WORDS
 
 
 def error_of(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -76,39 +73,6 @@ def test_a_file_alone_is_summarised(three_steps_path: str, printed: Callable[...
 def test_a_missing_file_alone_is_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["none.json"]) == 2
     assert capsys.readouterr().err == "mindtorch-prof: none.json: No such file or directory\n"
-
-
-@pytest.mark.parametrize(
-    ("word", "command"),
-    [
-        ("table", "show"),
-        ("memory", "memory_summary()"),
-        ("flops", "--columns name,calls,flops"),
-        ("kernels", "device"),
-        ("compare", "diff"),
-        ("stats", "show --stats"),
-        ("timeline", "report"),
-    ],
-)
-def test_a_word_for_a_task_leads_to_the_command_that_does_it(
-    word: str, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    error = error_of([word, "t.json"], capsys)
-    assert command in error
-    assert "did you mean" not in error
-
-
-def test_other_words_name_commands_and_options_that_exist() -> None:
-    parser = cli.make_parser()
-    (subparsers,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    for word, answer in OTHER_WORDS.items():
-        assert word not in subparsers.choices
-        for quoted in re.findall(r"`([^`]+)`", answer):
-            if quoted.startswith("--"):
-                continue
-            name, *options = quoted.split()
-            known = subparsers.choices[name]._option_string_actions
-            assert all(option in known for option in options if option.startswith("--")), quoted
 
 
 def test_no_words_and_the_word_help_print_the_help(capsys: pytest.CaptureFixture[str]) -> None:
