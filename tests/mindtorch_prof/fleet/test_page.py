@@ -93,7 +93,8 @@ def test_arrow_keys_move_through_the_heat_map_and_names_of_ranks_do_not_overlap(
         assert browser.wait("document.querySelector('.hovered').textContent").startswith("rank 3, step 101: ")
         assert browser.js("document.querySelector('[data-testid=opened] h3').textContent") == "rank 3"
         browser.key("End")
-        browser.wait("document.querySelector('canvas[data-testid=heat]').labels?.['rank 149']")  # the chosen one
+        # the chosen one
+        browser.wait("document.querySelector('canvas[data-testid=heat]').labels?.['rank 149']")
         labels = browser.js("document.querySelector('canvas[data-testid=heat]').labels")
         assert "rank 2" in labels  # the straggler
         assert np.diff(sorted(labels.values())).min() > 13
