@@ -527,6 +527,34 @@ def test_a_disk_that_is_full_at_any_write_costs_only_what_comes_after(
         assert read.health
 
 
+def test_the_end_of_a_recording_says_that_it_waits_for_a_slow_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pwrite, is_writing, was_told = os.pwrite, threading.Event(), threading.Event()
+    messages: list[str] = []
+
+    def slow_write(file: int, data: Any, at: int) -> int:
+        if threading.current_thread() is not threading.main_thread():
+            is_writing.set()
+            assert was_told.wait(60)
+        return pwrite(file, data, at)
+
+    def warn(message: str) -> None:
+        messages.append(message)
+        was_told.set()
+
+    monkeypatch.setattr(keeping, "_SILENT_S", 0.01)
+    monkeypatch.setattr(keeping, "warn_in_background", warn)
+    with profile(spill_dir=tmp_path) as prof:
+        monkeypatch.setattr(os, "pwrite", slow_write)
+        torch.ones(2) + 1
+        assert is_writing.wait(60)
+    (message,) = messages
+    assert "the disk is slow" in message
+    assert str(tmp_path) in message
+    assert names(prof.profiler._results.trace).count("aten::add") == 1
+
+
 def test_a_disk_slower_than_the_recording_takes_bounded_memory_and_what_is_dropped_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

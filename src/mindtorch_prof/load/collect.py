@@ -104,6 +104,7 @@ _MOST_KEYS = 4096  # tuples of keys of arguments that are remembered, and catego
 MOST_DEVICE_THREADS = 32_768  # numbers of (process, thread) up to which events of devices get one
 OTHER_THREADS: Any = (b"", b"")  # in no file
 _SEAL = 32_768  # rows that are kept in short arrays, one for each slice and kind, before they are joined
+_MOST_PARTS = 1024  # such arrays: one of a single row takes as much as one of twenty
 # columns of host events whose arguments do not have them
 _NO_HOST: dict[str, int] = {
     "external": 0,
@@ -232,7 +233,7 @@ class ColumnBuilder:
         for name, array in arrays.items():
             self._open[name].append(array)
         self._open_rows += count
-        if self._open_rows >= _SEAL:
+        if self._open_rows >= _SEAL or len(self._open["start"]) >= _MOST_PARTS:
             self._seal()
 
     def add_columns(self, columns: Mapping[str, Array], coarse: bool) -> None:

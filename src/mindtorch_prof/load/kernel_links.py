@@ -90,22 +90,24 @@ def callers(
 ) -> tuple[IntArray, int]:
     """Rows of callers from the numbers that calls have in the file, or from the times where they have none; and how many
     numbers occur more than once. Rows are in the order of (thread, start)."""
-    if len(own) and bool((own >= 0).all()):
+    numbered = own >= 0
+    if numbered.all():
         caller_of: IntArray = np.full(len(start), -1, np.int64)
     else:
         caller_of = _callers_by_time(thread, start, end)
+        caller_of[numbered] = -1
     rows, keys = _rows_by_number(own)
     if not len(keys):
         return caller_of, 0
     for first in range(0, len(own), _BLOCK):
-        numbered = np.flatnonzero(own[first : first + _BLOCK] >= 0) + first
-        caller_of[numbered] = -1
-        called = numbered[parent[numbered] >= 0]
-        place = np.minimum(np.searchsorted(keys, parent[called]), len(keys) - 1)
+        block = slice(first, first + _BLOCK)
+        called = np.flatnonzero(numbered[block] & (parent[block] >= 0)) + first
+        wanted = parent[called]
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         caller = place if rows is None else rows[place]
         # a caller begins before the calls it makes; this also keeps chains of callers from running in circles
         before = np.where(thread[caller] == thread[called], caller < called, start[caller] < start[called])
-        known = (keys[place] == parent[called]) & before
+        known = (keys[place] == wanted) & before
         caller_of[called[known]] = caller[known]
     return caller_of, int((keys[1:] == keys[:-1]).sum())
 

@@ -82,8 +82,6 @@ MANY: dict[str, Callable[[int], str]] = {
     "threads": lambda i: f'"cat":"cpu_op","ph":"X","pid":1,"tid":{i},"ts":{i},"dur":1,"name":"a"',
     "processes": lambda i: f'"cat":"cpu_op","ph":"X","pid":{i},"tid":1,"ts":{i},"dur":1,"name":"a"',
     "streams": lambda i: f'{KERNEL}"tid":{i},"ts":{i},"args":{{"device":0,"stream":{i}}}',
-    "categories": lambda i: f'"cat":"c{i}","ph":"X","pid":1,"tid":1,"ts":{i},"dur":1,"name":"a"',
-    "keys of arguments": lambda i: f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"a","args":{{"k{i}":1}}',
     "keys of kernels": lambda i: f'{KERNEL}"tid":7,"ts":{i},"args":{{"device":0,"stream":7,"k{i}":1}}',
     "Python calls": lambda i: (
         f'"cat":"python_function","ph":"X","pid":1,"tid":1,"ts":{i},"dur":1,"name":"f",'

@@ -29,6 +29,7 @@ PERIOD_S = 0.1  # how often rows are taken: a killed process loses what it recor
 _PATIENCE_S = 0.1  # so much later than usual rows are taken before the threads that record give way
 _MOST_PENDING = 256 << 20  # bytes that wait for space on a full disk; what is recorded after that is dropped
 _MOST_UNSEARCHED = 64 << 20  # bytes of rows that wait until their callers are looked for
+_SILENT_S = 3.0  # so long the end of a recording waits for the disk without a word
 _AT_ONCE = 1 << 16  # rows that are written in one chunk where memory is short
 _SLACK = 1.25  # rows are dropped when there are so many times as many as may stay: not at each tick
 
@@ -110,8 +111,12 @@ class Keeper:
         if os.getpid() == self.pid:  # else the thread is not in this process
             self._ends.set()
             if self._thread is not None and self._thread is not threading.current_thread():
-                self._thread.join()
+                self._wait_for(self._thread)
         self._thread = None
+
+    def _wait_for(self, thread: threading.Thread) -> None:
+        """Wait until the thread that takes rows has ended."""
+        thread.join()
 
     def _set_turn(self, seconds: float | None) -> None:
         """From so many seconds on, threads that record give way to this one, which takes their rows; None: they do not."""
@@ -228,6 +233,15 @@ class SpillKeeper(Keeper):
         super().end()
         self._signals.release()
         atexit.unregister(self._at_exit)
+
+    def _wait_for(self, thread: threading.Thread) -> None:
+        thread.join(_SILENT_S)
+        if thread.is_alive():
+            waiting = sum(logs.nbytes for _, logs in [*self._pending])
+            warn_in_background(
+                f"{self.folder.path}: the disk is slow; the end of the recording waits until {waiting / 1e6:.1f} MB are written"
+            )
+            thread.join()
 
     def _use_the_time(self, until: float) -> None:
         """Find the callers of ops, for the next header: thread by thread, as NumPy lets the program run in between, and what is recorded
