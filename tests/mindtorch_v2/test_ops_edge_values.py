@@ -71,3 +71,15 @@ def test_batch_norm_of_a_transposed_tensor_is_contiguous() -> None:
     images = torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last)
     normalized = torch.nn.functional.batch_norm(images, None, None, training=True)
     assert normalized.is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "name", ["neg_", "sigmoid_", "abs_", "sqrt_", "reciprocal_", "floor_", "exp_", "log_"]
+)
+def test_functions_in_place_on_views_with_gaps_of_any_size(name: str, dtype: Any) -> None:
+    for step in range(1, 11):
+        base = torch.arange(1, 121, dtype=dtype).view(3, 40)
+        expected = getattr(base[:, ::step].clone(), name)()
+        getattr(base[:, ::step], name)()
+        assert torch.equal(base[:, ::step], expected)

@@ -188,7 +188,10 @@ def _depthwise(
     """One filter per channel: multiply and add window by window, since there is no matrix product."""
     x = _padded(x, padding)
     made = np.zeros((x.shape[0], w.shape[0], *out), x.dtype)
-    if _core.depthwise(made, x, w[:, 0], tuple(stride), tuple(dilation), False) is not None:
+    if (
+        _core.depthwise(made, x, np.ascontiguousarray(w[:, 0]), tuple(stride), tuple(dilation), False)
+        is not None
+    ):
         return made
     ones = (1,) * len(out)
     for place, window in _windows(w.shape[2:], out, stride, dilation):
@@ -202,7 +205,10 @@ def _depthwise_input(
     """The gradient of `_depthwise` by its input."""
     padded = np.zeros((*g.shape[:2], *[s + 2 * p for s, p in zip(spatial, padding)]), g.dtype)
     g = np.ascontiguousarray(g)
-    if _core.depthwise(g, padded, w[:, 0], tuple(stride), tuple(dilation), True) is None:
+    if (
+        _core.depthwise(g, padded, np.ascontiguousarray(w[:, 0]), tuple(stride), tuple(dilation), True)
+        is None
+    ):
         ones = (1,) * len(spatial)
         for place, window in _windows(w.shape[2:], g.shape[2:], stride, dilation):
             padded[(slice(None), slice(None), *window)] += g * w[(slice(None), 0, *place)].reshape(-1, *ones)

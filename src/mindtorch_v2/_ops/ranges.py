@@ -153,7 +153,12 @@ def _line(start: float, end: float, steps: int, dtype: Any) -> np.ndarray:
         first, last = np.float32(start), np.float32(end)
         step = float((last - first) / np.float32(steps - 1))
         line = np.empty(steps, np.float32)
-        line[:half], line[half:] = float(first) + step * lower, float(last) - step * upper
+        for part, count, end_point, by in (
+            (line[:half], lower, first, step),
+            (line[half:], upper, last, -step),
+        ):
+            np.multiply(count, by, count)
+            np.add(count, float(end_point), part, casting="same_kind")
         return line
     if dtype.is_complex:
         parts = [(v.real, v.imag) if isinstance(v, complex) else (v, 0.0) for v in (start, end)]

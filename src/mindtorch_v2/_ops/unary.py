@@ -98,7 +98,15 @@ def _neg(self: np.ndarray, out: Any = None) -> np.ndarray:
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
             "`logical_not()` operator instead."
         )
-    return np.negative(self, out)
+    return _negated(self, out)
+
+
+def _negated(self: np.ndarray, out: Any) -> np.ndarray:
+    """`np.negative`; NumPy 2.4 gives wrong numbers in place for some strides, so arrays with gaps get their values from a new one."""
+    if out is None or out.flags.c_contiguous:
+        return np.negative(self, out)
+    np.copyto(out, np.negative(self))
+    return out
 
 
 def _abs(self: np.ndarray, out: Any = None) -> np.ndarray:
@@ -140,7 +148,7 @@ def _sigmoid(self: np.ndarray, out: Any = None) -> np.ndarray:
             return result
         np.copyto(out, result)
         return out
-    buffer = np.negative(self, out)
+    buffer = _negated(self, out)
     if buffer.__class__ is not np.ndarray:
         return (1 / (1 + np.exp(buffer))).astype(self.dtype)
     np.exp(buffer, buffer)
