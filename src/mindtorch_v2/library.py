@@ -31,6 +31,8 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "triton_op",
+    "wrap_triton",
 ]
 
 _COMPOSITE = "CompositeImplicitAutograd"
@@ -500,6 +502,23 @@ def custom_op(
         return op
 
     return declare if fn is None else declare(fn)
+
+
+def triton_op(
+    name: str,
+    fn: Callable | None = None,
+    /,
+    *,
+    mutates_args: Any,
+    schema: str | None = None,
+) -> Any:
+    """Define an op whose implementation calls kernels of Triton. There is no compiler that looks into it: it is a custom op."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Callable, /) -> Any:
+    """The kernel itself: outside of compilation nothing is added to it."""
+    return triton_kernel
 
 
 # ---------------------------------------------------------------------------------------------------- libraries

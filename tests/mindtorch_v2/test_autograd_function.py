@@ -116,3 +116,15 @@ def test_a_saved_output_requires_grad_in_backward_even_where_gradients_are_not_r
     y.sum().backward()
     assert seen == [(True, True, False, False)]
     assert a.grad.tolist() == pytest.approx([1 / 4, 1 / 6])
+
+
+def test_a_hook_of_a_node_gets_none_for_gradients_that_were_not_asked_for() -> None:
+    convolution = torch.nn.Conv2d(3, 4, 3)
+    x = torch.randn(1, 3, 8, 8, requires_grad=True)
+    y = convolution(x)
+    shapes: list[Any] = []
+    y.grad_fn.register_hook(
+        lambda inputs, _: shapes.extend([None if g is None else tuple(g.shape) for g in inputs])
+    )
+    torch.autograd.grad(y.sum(), x)
+    assert shapes == [(1, 3, 8, 8), None, None]
