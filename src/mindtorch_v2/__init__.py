@@ -45,6 +45,14 @@ from ._dtype import (
     sparse_csr,
     strided,
 )
+from ._qscheme import (
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_channel_symmetric,
+    per_tensor_affine,
+    per_tensor_symmetric,
+    qscheme,
+)
 from ._size import Size
 from ._storage import UntypedStorage
 from ._tensor import Tensor

@@ -413,9 +413,10 @@ def _unpack_result(node: Node, saved: SavedResult) -> Any:
     if alias._storage._version != saved.version:
         owner = owner_text(node, saved.number) if is_differentiable(alias._array) else ""
         raise RuntimeError(modified_text(alias, owner, alias._storage._version, saved.version))
-    if not grad_state.enabled or not is_differentiable(alias._array):
+    # a user's backward may enable gradients itself and then differentiate with respect to an output
+    if not (grad_state.enabled or node.is_users) or not is_differentiable(alias._array):
         return alias
-    return with_history(alias, saved.history(node))
+    return _alias_with_history(alias, saved.history(node))
 
 
 def _unpack_under_dispatch(node: Node, saved: SavedResult) -> Any:
@@ -436,6 +437,10 @@ def with_history(tensor: Any, history: tuple) -> Any:
     """`tensor` for use in a backward pass: an alias that continues at `history` when gradients are recorded."""
     if not grad_state.enabled or tensor._array.dtype.kind in "iub":
         return tensor
+    return _alias_with_history(tensor, history)
+
+
+def _alias_with_history(tensor: Any, history: tuple) -> Any:
     if tensor._array_missing:
         from ._torch_dispatch import shallow_copy
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, Final, List, Optional  # noqa: UP035  (torch has these names here)
 
@@ -9,7 +10,7 @@ from .jit import _overload, _overload_method, export, ignore, is_scripting, unus
 
 __all__ = [
     "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final", "List", "Optional", "_copy_to_script_wrapper", "_overload",
-    "_overload_method", "boolean_dispatch", "export", "ignore", "is_scripting", "unused",
+    "_overload_method", "boolean_dispatch", "boolean_dispatched", "export", "ignore", "is_scripting", "unused",
 ]  # fmt: skip
 
 
@@ -26,6 +27,12 @@ class _BroadcastingList:
 
 
 BroadcastingList1, BroadcastingList2, BroadcastingList3 = (_BroadcastingList() for _ in range(3))
+
+
+# the functions that `boolean_dispatch` made, with the two that each of them chooses from
+boolean_dispatched: weakref.WeakKeyDictionary[Callable[..., Any], dict[str, Any]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def boolean_dispatch(
@@ -47,4 +54,7 @@ def boolean_dispatch(
 
     fn.__name__, fn.__module__ = func_name, module_name
     fn.__doc__ = if_false.__doc__ or if_true.__doc__
+    boolean_dispatched[fn] = {
+        "if_true": if_true, "if_false": if_false, "index": arg_index, "default": default, "arg_name": arg_name,
+    }  # fmt: skip
     return fn

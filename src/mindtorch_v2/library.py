@@ -31,6 +31,8 @@ __all__ = [
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "triton_op",
+    "wrap_triton",
 ]
 
 _COMPOSITE = "CompositeImplicitAutograd"
@@ -89,6 +91,12 @@ class _CustomOp:
         self.tensors = [i for i, a in enumerate(arguments) if a.kind.startswith("Tensor")]
         self.written = [i for i, a in enumerate(arguments) if a.written]
         self.keyword_only = [a.name for a in arguments if a.keyword_only]
+
+    def add_kernel(self, key: str, kernel: Callable) -> None:
+        """Use a function for a dispatch key."""
+        if key == "Meta":
+            self.fake = kernel
+        self.kernels[key] = kernel
 
     @property
     def _returns_list(self) -> bool:
@@ -238,6 +246,8 @@ def _tensor_mask(value: Any) -> Any:
 
 
 _custom_ops: dict[str, _CustomOp] = {}
+# of ops that are not defined yet: full name -> kernels by dispatch key
+_early_kernels: dict[str, dict[str, Callable]] = {}
 
 
 def _define(namespace: str, schema: str) -> _CustomOp:
@@ -245,6 +255,8 @@ def _define(namespace: str, schema: str) -> _CustomOp:
     op_namespace = getattr(torch.ops, namespace)
     vars(op_namespace).pop(custom.op.name, None)  # drops the cached overloads
     _custom_ops[custom.key] = custom
+    for key, kernel in _early_kernels.pop(custom.key, {}).items():
+        custom.add_kernel(key, kernel)
     return custom
 
 
@@ -492,6 +504,23 @@ def custom_op(
     return declare if fn is None else declare(fn)
 
 
+def triton_op(
+    name: str,
+    fn: Callable | None = None,
+    /,
+    *,
+    mutates_args: Any,
+    schema: str | None = None,
+) -> Any:
+    """Define an op whose implementation calls kernels of Triton. There is no compiler that looks into it: it is a custom op."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Callable, /) -> Any:
+    """The kernel itself: outside of compilation nothing is added to it."""
+    return triton_kernel
+
+
 # ---------------------------------------------------------------------------------------------------- libraries
 
 
@@ -547,11 +576,11 @@ class Library:
         if key not in _KEYS:
             raise RuntimeError(f"could not parse dispatch key: {key}")
         name = op_name._opname if isinstance(op_name, OpOverload) else op_name.rpartition("::")[2]
-        custom = _custom_ops.get(f"{self.ns}::{name}")
-        if custom is not None:
-            if key == "Meta":
-                custom.fake = fn
-            custom.kernels[key] = fn
+        full_name = f"{self.ns}::{name}"
+        if full_name in _custom_ops:
+            _custom_ops[full_name].add_kernel(key, fn)
+        elif self.ns != "aten":
+            _early_kernels.setdefault(full_name, {})[key] = fn
 
     def _destroy(self) -> None:
         for key in self._op_keys:
@@ -586,13 +615,14 @@ def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any 
 
 def impl(qualname: str, types: Any, func: Callable | None = None, *, lib: Library | None = None) -> Any:
     """Implement an op for devices ("cpu", "default") or dispatch keys. Without `func`, a decorator."""
-    namespace, _ = _split(qualname)
+    namespace, name = _split(qualname)
+    if namespace == "aten":
+        _lookup(qualname)  # raises: ops of the library itself cannot be changed
 
     def declare(function: Callable) -> Callable:
-        custom = _lookup(qualname)
         for kind in (types,) if isinstance(types, str) else types:
             key = _DEVICE_KEYS.get(kind, kind)
-            (lib or Library(namespace, "IMPL")).impl(custom.full_name, function, key)
+            (lib or Library(namespace, "IMPL")).impl(name, function, key)
         return function
 
     return declare if func is None else declare(func)

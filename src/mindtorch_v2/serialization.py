@@ -555,6 +555,7 @@ def load(
     **pickle_load_args: Any,
 ) -> Any:
     """Read an object from a file written by `save`, here or in torch."""
+    weights_only = _forced_weights_only(weights_only)
     if weights_only is None:
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
@@ -587,6 +588,21 @@ def load(
             if weights_only:
                 raise _weights_only_error(str(error)) from None
             raise
+
+
+def _forced_weights_only(weights_only: bool | None) -> bool | None:
+    """The argument after the two variables that change it, as in torch: one overrides it, one its default."""
+    forced, not_by_default = (
+        os.environ.get(name, "0") in ("1", "y", "yes", "true")
+        for name in ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    )
+    if forced and not_by_default:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` should be set, but both were set."
+        )
+    if forced:
+        return True
+    return False if not_by_default and weights_only is None else weights_only
 
 
 def _check_seekable(file: Any) -> None:

@@ -89,3 +89,42 @@ def test_the_context_answers_like_a_node_of_the_graph() -> None:
     assert node.next_functions[0][0].variable is x
     assert node.needs_input_grad == (True,)
     assert [t.tolist() for t in node._raw_saved_tensors and node.saved_tensors] == [[1, 1], x.exp().tolist()]
+
+
+def test_a_saved_output_requires_grad_in_backward_even_where_gradients_are_not_recorded() -> None:
+    seen = []
+
+    class Root(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            y = a.sqrt()
+            sign = a.sign()
+            ctx.mark_non_differentiable(sign)
+            ctx.save_for_backward(y, sign, a)
+            return y, sign
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, _: Any) -> Any:
+            y, sign, a = ctx.saved_tensors
+            seen.append((y.requires_grad, y.grad_fn is ctx, sign.requires_grad, torch.is_grad_enabled()))
+            with torch.enable_grad():  # dy/da = -f_a / f_y for f = y * y - a
+                (slope,) = torch.autograd.grad((y * y - a).sum(), y)
+            return g / slope
+
+    a = torch.tensor([4.0, 9.0], requires_grad=True)
+    y, _ = Root.apply(a)
+    y.sum().backward()
+    assert seen == [(True, True, False, False)]
+    assert a.grad.tolist() == pytest.approx([1 / 4, 1 / 6])
+
+
+def test_a_hook_of_a_node_gets_none_for_gradients_that_were_not_asked_for() -> None:
+    convolution = torch.nn.Conv2d(3, 4, 3)
+    x = torch.randn(1, 3, 8, 8, requires_grad=True)
+    y = convolution(x)
+    shapes: list[Any] = []
+    y.grad_fn.register_hook(
+        lambda inputs, _: shapes.extend([None if g is None else tuple(g.shape) for g in inputs])
+    )
+    torch.autograd.grad(y.sum(), x)
+    assert shapes == [(1, 3, 8, 8), None, None]

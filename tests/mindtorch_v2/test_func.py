@@ -91,3 +91,12 @@ def test_transforms_return_no_history_where_gradients_are_disabled() -> None:
     assert all(result.requires_grad for result in results())
     with torch.no_grad():
         assert not any(result.requires_grad for result in results())
+
+
+def test_the_function_of_vmap_may_differentiate_one_graph_for_every_example() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x.pow(2)
+    (rows,) = torch.func.vmap(lambda row: torch.autograd.grad(y, x, row))(torch.eye(3))
+    assert rows.tolist() == [[2.0, 0.0, 0.0], [0.0, 4.0, 0.0], [0.0, 0.0, 6.0]]
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.sum().backward()  # it was freed after the last example

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.metadata
 import os
 import pickle
@@ -634,3 +635,63 @@ def test_flags_may_be_set_in_the_context_that_packages_ask_for() -> None:
         torch.backends.cudnn.deterministic = True
         assert torch.backends.cudnn.deterministic
         torch.backends.cudnn.deterministic = before
+
+
+def test_the_classes_of_torch_ops_have_their_other_path() -> None:
+    assert torch._ops.ops is torch.ops
+    assert isinstance(torch.ops.aten, torch._ops._OpNamespace)
+    assert isinstance(torch.ops.aten.add, torch._ops.OpOverloadPacket)
+    assert isinstance(torch.ops.aten.add.Tensor, torch._ops.OpOverload)
+
+
+def test_quantization_schemes_are_named_objects_that_cannot_be_made() -> None:
+    assert repr(torch.per_tensor_affine) == "torch.per_tensor_affine"
+    assert isinstance(torch.per_channel_symmetric, torch.qscheme)
+    assert pickle.loads(pickle.dumps(torch.per_channel_affine)) is torch.per_channel_affine
+    assert copy.deepcopy(torch.per_tensor_symmetric) is torch.per_tensor_symmetric
+    with pytest.raises(TypeError, match=r"cannot create 'torch\.qscheme' instances"):
+        torch.qscheme()
+
+
+def test_copies_between_gpus_can_be_imported_and_are_refused() -> None:
+    from mindtorch_v2.cuda import comm
+
+    with pytest.raises(NotImplementedError, match="runs on the CPU only"):
+        comm.scatter(torch.ones(2), [0])
+
+
+def test_the_setting_of_torchscript_can_be_read() -> None:
+    from mindtorch_v2.jit import _state
+
+    assert _state._enabled
+    _state.disable()
+    assert not _state._enabled
+    _state.enable()
+
+
+def test_functions_that_choose_by_an_argument_are_listed() -> None:
+    from mindtorch_v2 import _jit_internal
+
+    chooser = _jit_internal.boolean_dispatch("flag", 1, False, max, min, __name__, "chooser")
+    entry = _jit_internal.boolean_dispatched[chooser]
+    assert entry == {"if_true": max, "if_false": min, "index": 1, "default": False, "arg_name": "flag"}
+
+
+def test_old_paths_of_the_distributed_package_are_the_same_objects() -> None:
+    from mindtorch_v2.distributed._tensor import device_mesh
+    from mindtorch_v2.distributed.distributed_c10d import _get_global_rank
+
+    assert device_mesh.DeviceMesh is torch.distributed.device_mesh.DeviceMesh
+    assert _get_global_rank is torch.distributed.get_global_rank
+    assert torch.distributed.GradBucket is torch.nn.parallel.distributed.GradBucket
+
+
+def test_paths_of_libraries_are_resolved(tmp_path: Path) -> None:
+    from mindtorch_v2 import _utils_internal
+
+    (tmp_path / "target").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    assert _utils_internal.resolve_library_path(str(tmp_path / "link")) == os.path.realpath(
+        tmp_path / "target"
+    )
+    assert _utils_internal.get_writable_path(str(tmp_path)) == str(tmp_path)

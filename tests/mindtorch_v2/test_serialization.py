@@ -397,3 +397,34 @@ def test_a_process_killed_while_saving_leaves_the_old_checkpoint(tmp_path: Path)
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode != 0
     assert torch.load(path).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("variables", "argument", "loads"),
+    [
+        ([], None, False),
+        (["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"], None, True),
+        (["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"], True, False),
+        (["TORCH_FORCE_WEIGHTS_ONLY_LOAD"], False, False),
+    ],
+)
+def test_two_variables_change_how_files_are_loaded(
+    variables: list[str], argument: bool | None, loads: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in variables:
+        monkeypatch.setenv(name, "1")
+    file = io.BytesIO()
+    torch.save([slice(1, 2)], file)
+    file.seek(0)
+    if loads:
+        assert torch.load(file, weights_only=argument) == [slice(1, 2)]
+    else:
+        with pytest.raises(pickle.UnpicklingError, match="Unsupported global: GLOBAL slice"):
+            torch.load(file, weights_only=argument)
+
+
+def test_the_two_variables_exclude_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+    with pytest.raises(RuntimeError, match="should be set, but both were set"):
+        torch.load(io.BytesIO())

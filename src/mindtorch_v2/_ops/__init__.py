@@ -31,4 +31,7 @@ for _op in _dispatch.OPS.values():
 for _name, _function in _dispatch.FUNCTIONS.items():
     setattr(functions, _name, _function)
 
-__all__ = ["functions"]
+from .. import ops  # noqa: E402  (torch._ops has torch.ops and its classes)
+from ..ops import OpOverload, OpOverloadPacket, _OpNamespace  # noqa: E402
+
+__all__ = ["OpOverload", "OpOverloadPacket", "_OpNamespace", "functions", "ops"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import threading
 from sys import getrefcount
 from typing import Any
 
@@ -122,6 +123,15 @@ def _nodes_to_run(order: list[Node], captures: Captures | None, leaves: set | No
     return needed
 
 
+class VmapState(threading.local):
+    """Whether `vmap` calls its function for further examples, which may differentiate the same graph."""
+
+    more_examples = False
+
+
+vmap_state = VmapState()
+
+
 def run(
     roots: list[tuple[Node, int, Tensor]],
     keep_graph: bool,
@@ -136,6 +146,7 @@ def run(
         run, roots, keep_graph, create_graph, captures, leaves
     ):
         return
+    keep_graph = keep_graph or vmap_state.more_examples
     call_untraced(_run, roots, keep_graph, create_graph, captures, leaves)
 
 
@@ -277,7 +288,7 @@ def _evaluate(node: Node, running: Run) -> None:
     else:
         results = _apply(node, buffer, needed)
     if node._post_hooks:
-        results = _run_post_hooks(node, _fit_all(node, results), buffer)
+        results = _run_post_hooks(node, _fit_all(node, results, needed), buffer)
     if not running.keep_graph:
         node.release()
     del buffer
@@ -385,9 +396,12 @@ def _fit(node: Node, index: int, gradient: Tensor, next_node: Node, number: int)
     return gradient
 
 
-def _fit_all(node: Node, results: tuple) -> tuple:
-    """All gradients in the form that hooks get."""
+def _fit_all(node: Node, results: tuple, needed: set | None) -> tuple:
+    """All gradients in the form that hooks get: None for those that an op's node did not compute."""
     edges = node.next
+    if needed is not None and hasattr(node, "op"):
+        edges = tuple([edge if edge is not None and edge[0] in needed else None for edge in edges])
+        results = tuple([None if edge is None else g for g, edge in zip(results, edges)])
     if len(results) != len(edges):
         results = tuple(_match_results(node, list(results), len(edges)))
     return tuple(

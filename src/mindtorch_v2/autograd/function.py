@@ -137,7 +137,9 @@ class _FunctionBase(Node):
         saved: list[Any] = []
         tensors = self.to_save or ()
         for tensor in tensors:
-            number = next((i for i, output in enumerate(outputs) if output is tensor), -1)
+            number = next(
+                (i for i, output in enumerate(outputs) if output is tensor and tensor._grad_fn is self), -1
+            )
             saved.append(tensor if tensor is None or number < 0 else _dispatch.save_result(tensor, number))
         self.v_tensors = tuple(0 if tensor is None else version_of(tensor) for tensor in tensors)
         self.s_tensors = tuple(saved)

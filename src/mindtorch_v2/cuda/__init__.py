@@ -70,6 +70,9 @@ def device_count() -> int:
     return 0
 
 
+_initialized = False  # CUDA was started
+
+
 def is_initialized() -> bool:
     """Whether CUDA has been initialised: never."""
     return False

@@ -40,12 +40,16 @@ _exported = (_get_default_group, _get_default_store)  # torch has these names he
 _LAZY = frozenset(
     "algorithms autograd checkpoint device_mesh elastic fsdp nn optim rpc run launch launcher tensor utils".split()
 )
-_LAZY_NAMES = {"DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh"}
+_LAZY_NAMES = {
+    "DeviceMesh": ".device_mesh",
+    "init_device_mesh": ".device_mesh",
+    "GradBucket": "..nn.parallel.distributed",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module("." + name, __name__)
     if name in _LAZY_NAMES:
-        return getattr(importlib.import_module("." + _LAZY_NAMES[name], __name__), name)
+        return getattr(importlib.import_module(_LAZY_NAMES[name], __name__), name)
     raise AttributeError(f"module 'torch.distributed' has no attribute '{name}'")

@@ -75,6 +75,8 @@ __all__ = [
     "scatter_object_list", "send", "send_object_list", "supports_complex",
 ]  # fmt: skip
 
+_get_global_rank = get_global_rank  # its old name
+
 _exported = (
     DistBackendError, DistError, DistNetworkError, DistStoreError, FileStore, HashStore, QueueEmptyError, TCPStore,
     register_rendezvous_handler, rendezvous, default_pg_timeout, _World, _check_backend, _get_default_group, _get_default_store, _rank_not_in_group, distributed_info, _store_based_barrier, _get_group_size_by_name,

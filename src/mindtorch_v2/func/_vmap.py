@@ -4,12 +4,14 @@ results.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..autograd.engine import vmap_state
 from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 _RANDOM = (
@@ -57,6 +59,17 @@ def _name(func: Callable[..., Any]) -> str:
     return getattr(func, "__name__", repr(func))
 
 
+@contextlib.contextmanager
+def _more_examples(follow: bool) -> Iterator[None]:
+    """Backward passes keep the graph while further examples follow."""
+    before = vmap_state.more_examples
+    vmap_state.more_examples = before or follow
+    try:
+        yield
+    finally:
+        vmap_state.more_examples = before
+
+
 def _mapped(
     func: Callable[..., Any],
     in_dims: Any,
@@ -79,7 +92,8 @@ def _mapped(
         if i and randomness == "same":
             torch.set_rng_state(before)
         example = [_for_one_example(row) if d is None else row[i] for row, d in zip(rows, dims)]
-        results.append(func(*tree_unflatten(example, spec), **kwargs))
+        with _more_examples(i < sizes[0] - 1):
+            results.append(func(*tree_unflatten(example, spec), **kwargs))
     if randomness == "error" and not torch.equal(before, torch.get_rng_state()):
         torch.set_rng_state(before)
         raise RuntimeError(_RANDOM)
