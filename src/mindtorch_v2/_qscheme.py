@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 __all__ = [
     "per_channel_affine", "per_channel_affine_float_qparams", "per_channel_symmetric", "per_tensor_affine", "per_tensor_symmetric", "qscheme",
@@ -15,7 +15,7 @@ class qscheme:
     _name: str
     __slots__ = ("_name",)
 
-    def __new__(cls) -> NoReturn:
+    def __new__(cls) -> qscheme:
         raise TypeError("cannot create 'torch.qscheme' instances")
 
     def __repr__(self) -> str:
