@@ -187,3 +187,20 @@ def test_batches_of_gradients_fit_their_outputs_and_each_other() -> None:
         torch.autograd.grad(y, x, is_grads_batched=True)
     with pytest.raises(ValueError, match=r"same size in the mapped dimension, got sizes \[3, 2\]"):
         torch.autograd.grad((y, y.sum()), x, (torch.eye(3), torch.ones(2)), is_grads_batched=True)
+
+
+@pytest.mark.parametrize("leaf", ["expanded", "with gaps", "transposed"])
+def test_each_element_of_a_leaf_has_its_own_gradient_whatever_its_layout(leaf: str) -> None:
+    values = {
+        "expanded": torch.arange(3.0).expand(2, 3),
+        "with gaps": torch.arange(12.0).view(2, 6)[:, ::2],
+        "transposed": torch.arange(6.0).view(3, 2).t(),
+    }[leaf]
+    parameter = torch.nn.Parameter(values)
+    assert parameter.stride() == values.stride()
+    factors = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    for times in (1, 2):
+        (parameter * factors).sum().backward()
+        assert torch.equal(parameter.grad, times * factors)
+    # as torch's: that of a leaf without gaps and repeats, else contiguous
+    assert parameter.grad.stride() == ((1, 2) if leaf == "transposed" else (3, 1))

@@ -10,24 +10,13 @@ from typing import Any
 import numpy as np
 
 from .._tensor_slots import address
+from ._layout import is_dense
 
 ndarray = np.ndarray
 TEXT = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() "
     "the tensor before performing the operation."
 )
-
-
-def is_dense(array: np.ndarray) -> bool:
-    """Whether the elements fill their memory without gaps, in whatever order of dimensions."""
-    if array.flags.c_contiguous or array.flags.f_contiguous:
-        return True
-    step = array.itemsize
-    for stride, n in sorted((s, n) for s, n in zip(array.strides, array.shape) if n != 1):
-        if stride != step:
-            return False
-        step *= n
-    return True
 
 
 def check(out: np.ndarray, other: np.ndarray) -> None:

@@ -481,14 +481,17 @@ def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
     if _has_no_layout(gradient) or not grad_state.layout_policy:
         return True
     g, v = gradient._array, variable._array
-    if v.flags.c_contiguous:
+    if v.flags.c_contiguous or not _is_dense(v):
         return bool(g.flags.c_contiguous)
     return g.strides == v.strides
 
 
 def _layout_copy(gradient: Tensor, variable: Tensor) -> Tensor:
+    """A copy that lies in memory as the variable does, or contiguously if the variable is expanded or has gaps."""
     if _has_no_layout(gradient) or not grad_state.layout_policy:
         return gradient.clone()
+    if not variable._array_missing and not _is_dense(variable._array):
+        return gradient.clone(memory_format=_dtype.contiguous_format)
     return gradient.new_empty_strided(variable.shape, variable.stride()).copy_(gradient)
 
 
