@@ -72,7 +72,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 def test_a_terminal_gets_colours_and_a_pipe_does_not() -> None:
     """The same table through a pseudo-terminal and through a pipe."""
-    pty = pytest.importorskip("pty")
+    pty = pytest.importorskip("pty", reason="runs where there are pseudo-terminals")
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "TERM": "xterm-256color", "COLUMNS": "100"}
     environment.pop("NO_COLOR", None)
     words = [sys.executable, "-m", "mindtorch_prof", "explain"]

@@ -125,7 +125,7 @@ def test_no_hidden_character_and_no_forged_line_is_printed(
 def test_names_of_columns_in_a_query_are_escaped(
     traces: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("duckdb")
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
     for format in ("table", "md", "json", "csv"):
         sql = 'select name as "a\x1b\u202e" from events'
         assert cli.main(["query", str(traces[0]), sql, "--format", format]) == 0

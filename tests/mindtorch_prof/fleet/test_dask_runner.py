@@ -24,7 +24,7 @@ from mindtorch_prof.fleet.task import Task
 
 SOURCE = Path(__file__).parents[3] / "src"
 
-distributed = pytest.importorskip("distributed")
+distributed = pytest.importorskip("distributed", reason="runs with the extra `dask`")
 
 
 @pytest.fixture(scope="module")
