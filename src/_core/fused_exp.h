@@ -8,14 +8,12 @@ ALWAYS_INLINE float from_bits(npy_uint32 bits)
     return value;
 }
 
-/* exp(x) = 2^n exp(r), |r| <= ln(2) / 2. The constants are those of _ops/_exp.py. */
-ALWAYS_INLINE float exp_of(float x)
+/* exp(r) - 1 for x = n ln(2) + r, where n is an integer and |r| <= ln(2) / 2. The constants are those of _ops/_exp.py. */
+ALWAYS_INLINE float exp_of_rest(float x, npy_int32 *exponent)
 {
     const float to_integer = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-    float bounded = x < -104.0f ? -104.0f : x;
-    bounded = bounded > 89.0f ? 89.0f : bounded;
-    float n = (bounded * 1.44269504f + to_integer) - to_integer;
-    float r = bounded - n * 0.693359375f;
+    float n = (x * 1.44269504f + to_integer) - to_integer;
+    float r = x - n * 0.693359375f;
     r = r - n * -2.12194440e-4f;
     float p = r * 1.9875691500e-4f;
     p = (p + 1.3981999507e-3f) * r;
@@ -23,8 +21,17 @@ ALWAYS_INLINE float exp_of(float x)
     p = (p + 4.1665795894e-2f) * r;
     p = (p + 1.6666665459e-1f) * r;
     p = (p + 5.0000001201e-1f) * (r * r);
-    p = (p + r) + 1.0f;
-    npy_int32 exponent = (npy_int32)(n == n ? n : 0.0f);
+    *exponent = (npy_int32)(n == n ? n : 0.0f);
+    return p + r;
+}
+
+/* exp(x) = 2^n exp(r) */
+ALWAYS_INLINE float exp_of(float x)
+{
+    float bounded = x < -104.0f ? -104.0f : x;
+    bounded = bounded > 89.0f ? 89.0f : bounded;
+    npy_int32 exponent;
+    float p = exp_of_rest(bounded, &exponent) + 1.0f;
     npy_int32 half = exponent >> 1; /* in two steps: the result may be a denormal number, or overflow */
     float scaled = p * from_bits((npy_uint32)(half + 127) << 23);
     return scaled * from_bits((npy_uint32)(exponent - half + 127) << 23);
@@ -45,20 +52,10 @@ ALWAYS_INLINE float sigmoid_of(float x)
 /* exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1). Above 30 the 1 does not count. */
 ALWAYS_INLINE float expm1_of(float x)
 {
-    const float to_integer = 12582912.0f;
     float bounded = x < -35.0f ? -35.0f : x;
     bounded = bounded > 30.0f ? 30.0f : bounded;
-    float n = (bounded * 1.44269504f + to_integer) - to_integer;
-    float r = bounded - n * 0.693359375f;
-    r = r - n * -2.12194440e-4f;
-    float p = r * 1.9875691500e-4f;
-    p = (p + 1.3981999507e-3f) * r;
-    p = (p + 8.3334519073e-3f) * r;
-    p = (p + 4.1665795894e-2f) * r;
-    p = (p + 1.6666665459e-1f) * r;
-    p = (p + 5.0000001201e-1f) * (r * r);
-    p = p + r;
-    npy_int32 exponent = (npy_int32)(n == n ? n : 0.0f);
+    npy_int32 exponent;
+    float p = exp_of_rest(bounded, &exponent);
     float scale = from_bits((npy_uint32)(exponent + 127) << 23);
     float result = scale * p + (scale - 1.0f);
     result = x > 30.0f ? exp_of(x) : result;
