@@ -55,6 +55,10 @@ extern Loop add_f64, multiply_f64, maximum_f64, minimum_f64, exp_f64, log_f64, m
 /* Rows up to this length are summed by one call of the inner loop: before NumPy 2.3 its reductions cut longer ones into buffers. */
 extern npy_intp longest_row;
 
+/* Rows are reduced in so many lanes, so many steps at a time: those of _ops/_lanes.py. */
+#define LANES 64
+#define LANE_STEPS 128
+
 /* A loop with one input over n contiguous numbers. */
 static inline void apply(const Loop *loop, const void *in, void *out, npy_intp n, npy_intp size)
 {

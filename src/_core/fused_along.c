@@ -2,8 +2,6 @@
 
 #include "fused.h"
 
-#define LANES 64
-#define LANE_STEPS 128
 enum { SQUARES, PRODUCTS, LARGEST, SMALLEST, KINDS };
 
 #define FAMILY "fused_along_kernels.h"

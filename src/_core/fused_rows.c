@@ -11,8 +11,6 @@ static npy_intp block_rows(npy_intp cols)
     return rows < 1 ? 1 : rows > BLOCK_ROWS ? BLOCK_ROWS : rows;
 }
 
-#define LANES 64
-#define LANE_STEPS 128
 #define LEAST_LANE_COLUMNS 512 /* shorter rows are summed by NumPy */
 #define MOST_LANE_COLUMNS (1 << 16)
 
