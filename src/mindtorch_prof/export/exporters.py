@@ -16,13 +16,23 @@ class ExportOptions(NamedTuple):
 
     table: str = "events"  # which table to write, for formats that hold one table
     name: str = ""  # of the recording, for formats that show a name
+    min_us: float = 0.0  # of spans: shorter events are left out
+    max_spans: int = 1_000  # 0: all events
+    parent: str | None = None  # the span that the recording belongs to, as a traceparent
 
 
 class Exporter(NamedTuple):
     """A format that recordings can be written in."""
 
     suffix: str  # of its files
-    write: Callable[[Recording, str, ExportOptions], None]  # the str is the path of the file
+    write: Callable[
+        [Recording, str, ExportOptions], None
+    ]  # the str is the path of the file; of spans also an address
+
+
+def is_address(target: str) -> bool:
+    """Whether a target is the address of a collector of spans rather than a file."""
+    return target.startswith(("http://", "https://"))
 
 
 # Modules are imported when they are used: reading a trace needs none of them.
@@ -64,10 +74,17 @@ def _native(source: Recording, path: str, options: ExportOptions) -> None:
     save(path)
 
 
+def _otlp(source: Recording, path: str, options: ExportOptions) -> None:
+    from .otlp import export_otlp
+
+    export_otlp(source, path, min_us=options.min_us, max_spans=options.max_spans, parent=options.parent)
+
+
 EXPORTERS = {
     "chrome": Exporter(".pt.trace.json.gz", _chrome),
     "csv": Exporter(".csv", _csv),
     "native": Exporter(SUFFIX, _native),
+    "otlp": Exporter(".otlp.jsonl", _otlp),
     "parquet": Exporter(".parquet", _parquet),
     "speedscope": Exporter(".speedscope.json", _speedscope),
 }

@@ -101,6 +101,28 @@ class RecordingAnswers(KeyAverages):
         with self._writing(path):
             self._finished("exporting a report").export_html(path, other)
 
+    def export_otlp(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        min_us: float = 0.0,
+        max_spans: int = 1_000,
+        parent: str | None = None,
+        service: str = "",
+    ) -> int:
+        """Write the longest events as spans of OpenTelemetry, to a file or a collector (http://localhost:4318); gives their number.
+
+        The arguments are explained at `mindtorch_prof.export.otlp.export_otlp`.
+        """
+        from ..export.otlp import export_otlp
+
+        recording = self._finished("exporting spans")
+        with self._writing(target):
+            return export_otlp(
+                recording, target, min_us=min_us, max_spans=max_spans, parent=parent, service=service
+            )
+        return 0  # a callback goes on where its file cannot be written
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the recording's columns as they are; `mindtorch_prof.load` opens the file in milliseconds, however large it is."""
         with self._writing(path):

@@ -43,7 +43,13 @@ def test_without_pyarrow_parquet_says_what_to_install(
 
 @pytest.mark.parametrize(
     ("name", "begins"),
-    [("a.csv", b"row,name,"), ("a.speedscope.json", b'{"$schema'), ("a.json", b"{"), ("a.mtrace", b"PK")],
+    [
+        ("a.csv", b"row,name,"),
+        ("a.speedscope.json", b'{"$schema'),
+        ("a.json", b"{"),
+        ("a.mtrace", b"PK"),
+        ("a.otlp.jsonl", b'{"resourceSpans"'),
+    ],
 )
 def test_the_format_is_that_of_the_name_of_the_file(
     name: str, begins: bytes, three_steps_path: str, tmp_path: Path
@@ -58,4 +64,4 @@ def test_a_format_that_nothing_tells_is_one_sentence(
 ) -> None:
     for words in ([], ["-o", str(tmp_path / "a.xlsx")]):
         assert cli.main(["convert", three_steps_path, *words]) == 2
-        assert "expected --to (chrome, csv, native, parquet, speedscope)" in capsys.readouterr().err
+        assert "expected --to (chrome, csv, native, otlp, parquet, speedscope)" in capsys.readouterr().err
