@@ -27,7 +27,7 @@ class WorkRow:
     name: str
     count: int
     time_us: float  # in which at least one of them ran
-    share: float  # of the time in which the device was busy
+    share: float  # of the durations of all work: shares add up to 1, also where streams overlap
     mean_us: float  # of the durations
 
     def to_dict(self, key: str) -> dict[str, str | int | float]:
@@ -111,7 +111,8 @@ def _rows(
     group = same.reshape(-1)[place]
     start, end = work.start_ns[rows], work.end_ns[rows]
     lengths = union_lengths(group, start, end, len(names))
-    busy = int(union_lengths(np.zeros(len(rows), np.int64), start, end, 1)[0])
+    counted = np.bincount(group, weights=end - start, minlength=len(names))
+    whole = float(counted.sum())
     count = np.bincount(group, minlength=len(names))
     total = np.bincount(group, weights=work.duration_ns[rows], minlength=len(names))
     return tuple(
@@ -119,7 +120,7 @@ def _rows(
             str(names[i]),
             int(count[i]),
             int(lengths[i]) / 1000,
-            int(lengths[i]) / busy if busy else 0.0,
+            float(counted[i]) / whole if whole else 0.0,
             float(total[i]) / 1000 / int(count[i]),
         )
         for i in np.argsort(-lengths, kind="stable").tolist()

@@ -17,6 +17,7 @@ from mindtorch_prof.analysis.categories import category
 from mindtorch_prof.analysis.device_breakdown import device_breakdown
 from mindtorch_prof.analysis.device_kernels import NO_OP, device_kernels
 from mindtorch_prof.analysis.graph_capture import with_captured_ops
+from mindtorch_prof.analysis.groups import groups
 from mindtorch_prof.load import load
 from mindtorch_prof.settings import Settings
 from mindtorch_prof.trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
@@ -41,7 +42,8 @@ def test_work_is_grouped_by_type_and_op_and_overlaps_count_once() -> None:
         "communication": (1, 10),
     }
     assert {row.name: row.time_us * 1000 for row in kernels.by_op} == {"aten::mm": 30, NO_OP: 20}
-    assert kernels.by_op[0].share == pytest.approx(30 / 50)
+    # of the durations of all work: 20 + 20 of 20 + 20 + 5 + 10 + 10
+    assert [row.share for row in kernels.by_op] == pytest.approx([40 / 65, 25 / 65])
     assert kernels.by_op[0].mean_us == pytest.approx(0.02)
 
 
@@ -78,12 +80,36 @@ def test_kernel_time_by_op_is_that_of_tracelens(name: str, with_fills: bool, eco
     }
 
 
-def test_shares_of_types_are_of_the_busy_time(ecosystem: Path) -> None:
+def test_shares_add_up_to_all_work_where_communication_overlaps_with_computation(ecosystem: Path) -> None:
     loaded = load(ecosystem / "traces/nvidia_ddp_train_nccl.json.gz")
     (kernels,), (times,) = device_kernels(loaded), device_breakdown(loaded)
     assert sum(row.count for row in kernels.by_type) == times.events
     assert max(row.time_us for row in kernels.by_type) <= times.busy_us
-    assert sum(row.time_us for row in kernels.by_type) >= times.busy_us
+    assert sum(row.time_us for row in kernels.by_type) > times.busy_us
+    for rows in (kernels.by_type, kernels.by_op, kernels.by_name):
+        assert sum(row.share for row in rows) == pytest.approx(1)
+
+
+def test_shares_of_ops_are_those_of_tracelens(ecosystem: Path) -> None:
+    name = "mi300_resnet_ddp_act_checkpoint"
+    expected: dict[str, float] = defaultdict(float)
+    with (ecosystem / "expected" / name / "ops_summary.csv").open() as file:
+        for row in csv.DictReader(file):
+            expected[row["name"]] += float(row["Percentage (%)"]) / 100
+    loaded = load(ecosystem / "traces" / f"{name}.json.gz")
+    (kernels,) = device_kernels(without_fills(loaded.trace))
+    shares = {row.name: row.share for row in kernels.by_op}
+    listed = sum(shares.get(op, 0.0) for op in expected)  # its table leaves out communication
+    assert {op: shares.get(op, 0.0) / listed for op in expected} == pytest.approx(dict(expected), abs=2e-4)
+
+
+def test_shares_of_ops_are_those_of_show_where_all_work_has_a_launch(ecosystem: Path) -> None:
+    loaded = load(ecosystem / "traces/nvidia_ddp_train_nccl.json.gz")
+    shown = {str(row["name"]): row["self_device_share"] for row in groups(loaded, ["name"]).rows()}
+    (kernels,) = device_kernels(loaded)
+    assert {row.name: row.share for row in kernels.by_op} == pytest.approx(
+        {row.name: shown[row.name] for row in kernels.by_op}
+    )
 
 
 # ---------------------------------------------------------------------------------------- tables of TraceLens
