@@ -55,7 +55,7 @@ def steps_of(trace: Trace) -> tuple[tuple[int, ...], IntArray, IntArray]:
     distinct, step_of_mark = np.unique(number[marks], return_inverse=True)
     step_of_mark = step_of_mark.reshape(-1)
     step = np.full(len(trace), -1, np.int64)
-    process = _processes(trace)
+    process = processes_of(trace)
     marks_of = dict(rows_by(process[marks]))
     for pid, rows in rows_by(process):
         if pid not in marks_of:
@@ -73,8 +73,8 @@ def steps_of(trace: Trace) -> tuple[tuple[int, ...], IntArray, IntArray]:
     return tuple(distinct.tolist()), step, lengths
 
 
-def _processes(trace: Trace) -> IntArray:
-    """For each event a number of its process."""
+def processes_of(trace: Trace) -> IntArray:
+    """For each event a number of its process, from 0."""
     pids = trace.settings.thread_pids
     threads, place = np.unique(trace.thread, return_inverse=True)
     numbers: dict[str, int] = {}  # by text: a file's pids may be of any type

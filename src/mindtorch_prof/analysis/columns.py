@@ -320,7 +320,7 @@ register(
         "device_busy_us",
         "Device busy",
         "us",
-        "Time in which at least one kernel, copy or memset ran on the device; overlapping ones count once.",
+        "Time in which at least one kernel, copy or memset ran on the device; overlapping ones count once. The mean of several devices.",
         aliases=("device_busy",),
     ),
     ColumnFact("busy_share", "CPU busy %", "share", "CPU busy as a share of the duration."),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import Array, BoolArray, FloatArray
+from ..arrays import Array, BoolArray, FloatArray, rows_by
 from ..steps import is_step, steps_of
 from ..trace import ANNOTATION, PYTHON
 from .device_breakdown import counted_work, steps_of_device_work
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def steps_table(source: Recording) -> Sheet:
     """One row per step; no rows if the recording has no steps.
 
-    Busy times are within the time of the step; device events count for the step in which they were launched (`steps_of_device_work`), those
+    Busy times are within the time of the step, that of several devices is their mean; device events count for the step in which they were launched (`steps_of_device_work`), those
     launched before the recording for none.
     """
     results = as_results(source)
@@ -46,9 +46,13 @@ def steps_table(source: Recording) -> Sheet:
     device = trace.device
     if device.works.any():
         of_work = steps_of_device_work(trace)[1][counted_work(device)]
-        device_spans = union(device.start_ns[device.works], device.end_ns[device.works])
+        works = np.flatnonzero(device.works)
+        busy = [
+            covered(union(device.start_ns[works[own]], device.end_ns[works[own]]), begin, end)
+            for _, own in rows_by(device.device[works])
+        ]
         columns["device_events"] = np.bincount(of_work[of_work >= 0], minlength=count)[:count]
-        columns["device_busy_us"] = covered(device_spans, begin, end) / 1000
+        columns["device_busy_us"] = np.mean(busy, axis=0) / 1000
         columns["device_busy_share"] = _share(columns["device_busy_us"], columns["duration_us"])
     return Sheet(columns, count)
 

@@ -5,24 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from ..number_formats import counted, format_memory
+from ..steps import processes_of
 from ..text_escaping import terminal_text
 from ..text_tables import TextColumn, layout
-from ..trace import NODE, OP
+from ..trace import NODE, OP, PYTHON
 from .columns import formatted
 from .device_models import Devices, device_models, models_text
 from .doctor import doctor
-from .figures import CPU, Figures, MemoryFigures, figures, memory_totals
+from .figures import CPU, Figures, MemoryFigures, figures, memory_totals, span
 from .groups import groups
+from .intervals import union, union_lengths
 from .overhead import overhead
 from .recording import Recording, recorded_results
 from .sheet import Sheet
-from .steps_table import steps_table
+from .steps_table import steps_table, working
 
 if TYPE_CHECKING:
     from ..torch_api.results import Results
@@ -327,24 +329,40 @@ def _problems(results: Results, by_name: Sheet, categories: Sheet, steps: Sheet,
     """One sentence with its evidence per problem; the same recording always gives the same sentences."""
     problems = _uneven_steps(steps)
     self_cpu_us = times["self_cpu_us"]
-    if times["cpu_busy_share"] < 0.5 and times["span_us"] > 0:
+    if times["cpu_busy_share"] < 0.5 and (unused := _unused_share(results)) > 0.5:
+        what = (
+            "no op runs on the CPU" if "device_busy_share" not in times else "neither an op nor a kernel runs"
+        )
         problems.append(
-            f"no op runs on the CPU for {1 - times['cpu_busy_share']:.0%} of the time: Python code between ops, waiting, or data loading"
+            f"{what} for {_percent(unused)} of the time: Python code between ops, waiting, or data loading"
         )
     if "device_busy_share" in times and times["device_busy_share"] < 0.5:
+        devices, their = ("the device is", "its") if times["device_count"] == 1 else ("devices are", "their")
         problems.append(
-            f"the device is idle for {1 - times['device_busy_share']:.0%} of the time between its first and its last event"
+            f"{devices} idle for {_percent(1 - times['device_busy_share'])} of the time between {their} first and {their} last event"
         )
     problems += _tiny_ops(by_name, self_cpu_us)
     whole = "self_device_share" if "self_device_share" in categories else "self_cpu_share"
     for category, share in zip(categories["category"].tolist(), categories[whole].tolist()):
         if category in _COPIES and share >= 0.15:
             problems.append(
-                f"copies and casts take {share:.0%} of the {'device' if 'device' in whole else 'CPU'} time"
+                f"copies and casts take {_percent(share)} of the {'device' if 'device' in whole else 'CPU'} time"
             )
-    problems += _large_shares(by_name, times["span_us"])
+    problems += _large_shares(results)
     problems += _memory_growth(results, steps)
     return problems
+
+
+def _unused_share(results: Results) -> float:
+    """The share of the span in which neither an op nor work of a device runs."""
+    trace = results.trace
+    start, end = span(trace)
+    ops, works = working(results), trace.device.works
+    begun, ended = union(
+        np.concatenate((trace.start_ns[ops], trace.device.start_ns[works])),
+        np.concatenate((trace.end_ns[ops], trace.device.end_ns[works])),
+    )
+    return 1 - int((ended - begun).sum()) / (end - start) if end > start else 0.0
 
 
 def _uneven_steps(steps: Sheet) -> list[str]:
@@ -380,27 +398,45 @@ def _tiny_ops(by_name: Sheet, self_cpu_us: float) -> list[str]:
     return []
 
 
-def _large_shares(by_name: Sheet, span_us: float) -> list[str]:
+def _large_shares(results: Results) -> list[str]:
     """Waiting, loading and updating, as shares of the span."""
-    names, times = by_name["name"].tolist(), by_name["self_cpu_time_total"]
-    totals = by_name["cpu_time_total"]
-    if not span_us:
+    trace = results.trace
+    names = np.array(trace.names, object)
+
+    def share_of(wanted: Callable[[str], bool]) -> tuple[float, str]:
+        """The share of the span in which an event of these names runs, in the mean of the processes; and the name with the most self time."""
+        by_name = np.array([wanted(name) for name in trace.names] or [False], bool)
+        rows = np.flatnonzero(by_name[trace.name] & (trace.kind != PYTHON))
+        if not len(rows):
+            return 0.0, ""
+        self_ns = np.bincount(trace.name[rows], weights=results.shown_self_ns[rows])
+        spent = union_lengths(process[rows], trace.start_ns[rows], trace.end_ns[rows], n_processes)
+        return float(spent.sum()) / n_processes / (end - start), str(names[np.argmax(self_ns)])
+
+    start, end = span(trace)
+    if end <= start or not len(trace):
         return []
+    process = processes_of(trace)
+    n_processes = int(process.max()) + 1
+    of_processes = f" (in the mean of {n_processes} processes)" if n_processes > 1 else ""
     problems = []
-    waits = [i for i, name in enumerate(names) if any(part in name for part in _WAITS)]
-    waited = float(sum(times[i] for i in waits))
-    if waited > 0.05 * span_us:
-        longest = max(waits, key=lambda i: times[i])
+    waited, longest = share_of(lambda name: any(part in name for part in _WAITS))
+    if waited > 0.05:
         problems.append(
-            f"the CPU waits for the device or reads values back for {waited / span_us:.0%} of the time, mostly in {names[longest]}"
+            f"the CPU waits for the device or reads values back for {_percent(waited)} of the time{of_processes}, mostly in {longest}"
         )
-    loading = float(sum(totals[i] for i, name in enumerate(names) if name.startswith(_LOADER)))
-    if loading > 0.1 * span_us:
-        problems.append(f"loading data takes {loading / span_us:.0%} of the time")
-    optimizer = float(sum(totals[i] for i, name in enumerate(names) if name.startswith("Optimizer.step")))
-    if optimizer > 0.4 * span_us:
-        problems.append(f"the optimizer takes {optimizer / span_us:.0%} of the time")
+    loading, _ = share_of(lambda name: name.startswith(_LOADER))
+    if loading > 0.1:
+        problems.append(f"loading data takes {_percent(loading)} of the time{of_processes}")
+    updating, _ = share_of(lambda name: name.startswith("Optimizer.step"))
+    if updating > 0.4:
+        problems.append(f"the optimizer takes {_percent(updating)} of the time{of_processes}")
     return problems
+
+
+def _percent(share: float) -> str:
+    """A share in whole per cent; with a decimal where it would seem to be all or nothing."""
+    return f"{share:.1%}" if round(share * 100) in (0, 100) and 0 < share < 1 else f"{share:.0%}"
 
 
 def _memory_growth(results: Results, steps: Sheet) -> list[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import kineto_documents as documents
 import numpy as np
 import pytest
 
@@ -21,6 +22,17 @@ def test_the_table_of_steps_says_how_busy_cpu_and_device_were(three_steps: Any) 
     assert sheet["busy_us"].tolist() == pytest.approx([60, 60, 60])
     assert sheet["device_busy_us"].tolist() == pytest.approx([30, 30, 30])
     assert sheet["device_events"].tolist() == [2, 2, 2]
+
+
+def test_the_busy_time_of_several_devices_is_their_mean() -> None:
+    events = [
+        documents.event("ProfilerStep#1", 0.0, 100, "user_annotation"),
+        documents.event("k", 10.0, 30, "kernel", 7, device=0, stream=7),
+        documents.event("k", 60.0, 20, "kernel", 7, device=1, stream=7),
+    ]
+    sheet = steps_table(documents.load_document(documents.document(events)))
+    assert sheet["device_busy_us"].tolist() == [25.0]
+    assert sheet["device_busy_share"].tolist() == [0.25]
 
 
 def test_the_steps_of_every_trace_have_the_device_events_that_its_breakdown_has(ecosystem: Path) -> None:

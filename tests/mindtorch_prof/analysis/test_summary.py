@@ -58,6 +58,61 @@ def test_several_devices_are_told_as_several(tmp_path: Path) -> None:
     assert "; 2 devices busy 66.7% of their 120.000us together\n" in text
 
 
+def test_shares_of_several_processes_are_those_of_one_in_the_mean() -> None:
+    events = [
+        {**documents.event(name, start, length, cat), "pid": pid, "tid": pid}
+        for pid in (1, 2, 3)
+        for name, start, length, cat in (
+            ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 0.0, 20, "user_annotation"),
+            ("aten::item", 20.0, 10, "cpu_op"),
+            ("aten::_local_scalar_dense", 21.0, 8, "cpu_op"),
+            ("Optimizer.step#SGD.step", 30.0, 50, "user_annotation"),
+            ("aten::add", 30.0, 70, "cpu_op"),
+        )
+    ]
+    waits, loads, updates = summary(documents.load_document(documents.document(events)))["looks_wrong"]
+    assert "reads values back for 10% of the time (in the mean of 3" in waits
+    assert waits.endswith("processes), mostly in aten::_local_scalar_dense")
+    assert loads == "loading data takes 20% of the time (in the mean of 3 processes)"
+    assert updates == "the optimizer takes 50% of the time (in the mean of 3 processes)"
+
+
+def test_what_runs_at_the_same_time_on_several_threads_counts_once() -> None:
+    events = [documents.event("cudaStreamSynchronize", 0.0, 60, "cuda_runtime", tid=tid) for tid in (1, 2, 3)]
+    events.append(documents.event("aten::add", 0.0, 100))
+    (sentence,) = summary(documents.load_document(documents.document(events)))["looks_wrong"]
+    assert "reads values back for 60% of the time, mostly in cudaStreamSynchronize" in sentence
+
+
+def test_a_host_that_is_done_while_its_device_works_is_not_said_to_wait_or_load(ecosystem: Path) -> None:
+    found = summary(load(ecosystem / "graphs/vllm_piecewise/graph_execution.json.gz"))
+    assert found["times"]["cpu_busy_share"] < 0.1  # but the device is busy for half of the span
+    assert found["looks_wrong"] == []
+
+
+@pytest.mark.parametrize(
+    ("busy", "said"),
+    [(40.0, "neither an op nor a kernel runs for 57% of the time"), (60.0, "")],
+)
+def test_time_without_ops_and_kernels_is_told(busy: float, said: str) -> None:
+    events = [
+        documents.event("aten::add", 0.0, 2),
+        documents.kernel("k", 10.0, busy),
+        documents.event("aten::add", 98.0, 1),
+        documents.event("last", 99.0, 1, "user_annotation"),
+    ]
+    (sentence, *_) = [*summary(documents.load_document(documents.document(events)))["looks_wrong"], ""]
+    assert sentence.startswith(said)
+    assert bool(sentence) == bool(said)
+
+
+def test_the_idle_time_of_a_device_that_did_something_is_not_rounded_to_all_of_it(ecosystem: Path) -> None:
+    found = summary(load(ecosystem / "critical_path/simple_add.json.gz"))
+    assert found["looks_wrong"][0] == (
+        "the device is idle for 99.7% of the time between its first and its last event"
+    )
+
+
 def test_work_that_was_launched_before_the_recording_is_told_apart(ecosystem: Path) -> None:
     recording = load(ecosystem / "traces" / "mi300_resnet_ddp_act_checkpoint.json.gz")
     (device,) = device_breakdown(recording)
