@@ -10,6 +10,7 @@ from ..arrays import FloatArray, IntArray
 from ..export.html.pack import Block
 from ..export.html.page import write_page
 from ..files import open_for_export
+from ..kernel_names import short_names
 from .evidence import shifts
 from .report import FleetReport, Row
 
@@ -74,12 +75,21 @@ def summary_block(report: FleetReport) -> Block:
         **{
             key: whole[key]
             for key in (
-                "verdict", "findings", "collective_types", "matched_by", "unmatched", "missing", "what_if", "notes",
-                "skew_share", "exposed_share",
+                "verdict", "findings", "collective_types", "matched_by", "unmatched", "missing", "notes", "skew_share",
+                "exposed_share",
             )
         },
+        "what_if": _with_short_names(whole["what_if"]),
     }  # fmt: skip
     return block
+
+
+def _with_short_names(what_if: object) -> object:
+    """What-ifs with the names of kernels as tables show them."""
+    if not isinstance(what_if, dict):
+        return what_if
+    names = short_names([row["op"] for row in what_if["by_op"]])
+    return {**what_if, "by_op": [{**row, "op": name} for row, name in zip(what_if["by_op"], names)]}
 
 
 def _numbers(rows: list[Row], key: str, missing: float = 0.0) -> FloatArray:
@@ -121,7 +131,8 @@ def _slow_ops(report: FleetReport) -> tuple[list[list[str]], IntArray, FloatArra
     table = report.tables
     if not table.step_ns.size or len(table.places) < 2:
         return [], np.zeros((0, 0), np.int64), np.zeros((0, 0))
-    names = [[cell.phase, cell.op] for cell in table.cells] + [["device", kernel] for kernel in table.kernels]
+    names = [[cell.phase, cell.op] for cell in table.cells]
+    names += [["device", kernel] for kernel in short_names(table.kernels)]
     excess = np.concatenate([shifts(table.cell_ns), shifts(table.kernel_ns)], axis=1)
     places = np.argsort(-excess, axis=1, kind="stable")[:, :_MOST_OPS]
     return names, places, np.take_along_axis(excess, places, axis=1)

@@ -14,7 +14,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..analysis.device_breakdown import breakdown_by, counted_work, steps_of_device_work, work_classes
+from ..analysis.device_breakdown import (
+    ASCEND,
+    breakdown_by,
+    counted_work,
+    steps_of_device_work,
+    without_outer_copies,
+    work_classes,
+)
 from ..arrays import IntArray
 from ..json_types import JSONObject, JSONValue, whole_number
 from ..steps import is_step
@@ -26,7 +33,8 @@ from .packing import PackingError, packed, unpacked
 from .phases import WHOLE_TRACE, Cell, RankPhases, rank_phases
 from .rank_collectives import RankCollectives, rank_collectives
 
-VERSION = 1  # of the bytes; a cache with another one is not read
+# of the bytes and of what they mean; a cache with another one is not read. 2: Ascend's steps without the copies around them
+VERSION = 2
 _MOST_NAMES = 1_000  # of ops, and of kernels
 _MOST_KERNEL_VALUES, _MOST_KERNELS, _FEWEST_KERNELS = 20_000, 200, 20
 _RANK_IN_NAME = re.compile(r"rank[_\-. ]?(\d+)", re.IGNORECASE)
@@ -265,6 +273,8 @@ def _device_steps(trace: Trace, phases: RankPhases | None) -> DeviceSteps | None
     rows = rows[step[rows] >= 0]
     classes = work_classes(device)[rows]
     start, end = device.start_ns[rows], device.end_ns[rows]
+    if trace.settings.device == ASCEND:
+        start, end = without_outer_copies(step[rows], start, end, classes, len(steps))
     columns = breakdown_by(step[rows], start, end, classes, len(steps))
     computes = rows[classes == 0]
     kernels, table = _kernel_times(

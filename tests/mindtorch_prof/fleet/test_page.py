@@ -35,6 +35,13 @@ def test_the_page_shows_the_figures_of_the_report(report: FleetReport) -> None:
     assert block.values["missing"] == [{"file": None, "rank": 3, "reason": "no file of this rank"}]
 
 
+def test_the_page_shows_kernels_by_their_short_names(ecosystem: Path) -> None:
+    values = summary_block(fleet(ecosystem / "ranks/dlrm_8", workers=1)).values
+    names = [row["op"] for row in values["what_if"]["by_op"]] + [name for _, name in values["ops"]]
+    assert any(name.startswith("split_embedding_backward_codegen_adagrad_unweighted") for name in names)
+    assert not [name for name in names if name.startswith("void ")]
+
+
 def test_a_job_of_one_rank_has_a_page(tmp_path: Path) -> None:
     export_fleet(fleet(GLOO), tmp_path / "one.html")
     assert (tmp_path / "one.html").stat().st_size > 50_000

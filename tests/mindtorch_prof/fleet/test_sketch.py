@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from dataclasses import replace
 from functools import reduce
@@ -69,6 +70,25 @@ def test_the_device_of_a_step_is_broken_down_as_for_a_single_trace() -> None:
     assert device.computation_ns.tolist() == [step.computation_ns]
     assert device.exposed_communication_ns.tolist() == [step.exposed_communication_ns]
     assert device.idle_ns.tolist() == [step.idle_ns]
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_the_device_of_an_ascend_step_is_broken_down_as_torch_npu_does(rank: int, ecosystem: Path) -> None:
+    folder = ecosystem / f"ascend/text_level1/rank{rank}_ascend_pt"
+    with (folder / "ASCEND_PROFILER_OUTPUT/step_trace_time.csv").open() as file:
+        (expected,) = csv.DictReader(file)
+    (found,) = sketch(folder).ranks
+    steps = found.device
+    assert steps is not None
+    assert {
+        "Computing": steps.computation_ns[0] / 1000,
+        "Communication(Not Overlapped)": steps.exposed_communication_ns[0] / 1000,
+        "Communication": steps.communication_ns[0] / 1000,
+        "Free": (steps.idle_ns[0] + steps.exposed_copy_ns[0]) / 1000,
+    } == {
+        name: pytest.approx(float(expected[name]), abs=0.05)
+        for name in ("Computing", "Communication(Not Overlapped)", "Communication", "Free")
+    }
 
 
 def test_the_ranks_of_a_merged_file_are_those_of_its_parts(tmp_path: Path) -> None:
