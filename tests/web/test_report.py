@@ -308,7 +308,9 @@ def test_a_memory_timeline_is_the_memory_view_alone(page: Browser, recorded: Rec
 
 def test_kernels_have_their_own_rows_and_tracks(page: Browser, recorded: Recorded) -> None:
     page.open(recorded.device)
-    page.wait("document.querySelectorAll('.share')[1].textContent.startsWith('GPU 0Kernels250 ns100.00%')")
+    page.wait(
+        "document.querySelectorAll('.share')[1].textContent.startsWith('GPU 0Computation250 ns100.00%')"
+    )
     view(page, "operators")
     page.click(".segments [data-value=device]")
     page.wait("document.querySelectorAll('.table-box tbody tr').length === 1")

@@ -10,9 +10,10 @@ export const SHARE_KINDS: Record<string, string> = {
   "Data loading": "data",
   Python: "python",
   "Runtime calls": "runtime",
-  Kernels: "kernel",
-  Copies: "copy",
   Communication: "communication",
+  Computation: "kernel",
+  "Exposed communication": "communication",
+  "Exposed copies": "copy",
   Idle: "idle",
 };
 

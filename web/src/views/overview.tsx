@@ -26,7 +26,10 @@ export function Overview({ summary, trace }: ViewProps) {
       <Health values={values} />
       <Findings findings={values.findings} wrong={values.looks_wrong} />
       <div class="grid">
-        <Panel title="Share of time" note="Of the CPU: from the first event to the last. Of a device: from its own first event to its last.">
+        <Panel
+          title="Share of time"
+          note={`From the first event to the last${values.shares.length > 1 ? "; of a device, from its own first event to its last" : ""}.`}
+        >
           {(values.shares as Share[]).map((s) => (
             <ShareBar key={s.label} share={s} />
           ))}

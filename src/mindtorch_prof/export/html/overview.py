@@ -119,11 +119,11 @@ def _shares(trace: Trace, known: Figures) -> list[dict[str, object]]:
 
 
 def _device_share(device: DeviceFigures) -> dict[str, object]:
-    """How the span of a device divides, as `device` says: communication and copies count while they are exposed."""
+    """How the span of a device divides, as `device` says."""
     parts = (
-        ("Kernels", device.computation_us),
-        ("Communication", device.exposed_communication_us),
-        ("Copies", device.exposed_copy_us),
+        ("Computation", device.computation_us),
+        ("Exposed communication", device.exposed_communication_us),
+        ("Exposed copies", device.exposed_copy_us),
         ("Idle", device.idle_us),
     )
     return {"label": device.label, "parts": [(name, round(us * 1000)) for name, us in parts]}

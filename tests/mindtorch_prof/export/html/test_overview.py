@@ -44,9 +44,9 @@ def test_the_bar_of_a_device_has_the_parts_of_its_breakdown(ecosystem: Path) -> 
     bar = overview(as_results(recording))["shares"][1]
     assert bar["label"] == "NPU 0"
     assert dict(bar["parts"]) == {
-        "Kernels": times.computation_ns,
-        "Communication": times.exposed_communication_ns,
-        "Copies": times.exposed_copy_ns,
+        "Computation": times.computation_ns,
+        "Exposed communication": times.exposed_communication_ns,
+        "Exposed copies": times.exposed_copy_ns,
         "Idle": times.idle_ns,
     }
     assert times.exposed_communication_ns > times.computation_ns

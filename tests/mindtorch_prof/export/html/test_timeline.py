@@ -57,7 +57,7 @@ def test_a_launch_leads_to_its_kernel(tmp_path: Path) -> None:
     ]
     assert [track["label"] for track in values["tracks"]] == ["thread 1", "GPU 0 stream 7"]
     shares = data["summary-0"][0]["shares"]
-    parts = [["Kernels", 250], ["Communication", 0], ["Copies", 0], ["Idle", 0]]
+    parts = [["Computation", 250], ["Exposed communication", 0], ["Exposed copies", 0], ["Idle", 0]]
     assert shares[1] == {"label": "GPU 0", "parts": parts}
 
 
