@@ -18,7 +18,7 @@ from .tree import Tree
 class Rows:
     """One entry per group, in the order in which groups first appear."""
 
-    first: IntArray  # row of the group's first event in the trace
+    first: IntArray  # row of the group's first event in time
     count: IntArray
     synthetic: IntArray  # how many of them are synthetic
     total_ns: IntArray
@@ -100,9 +100,11 @@ def averages(
     if by_overload:
         parts.append(trace.name[rows].astype(np.int64))
     number, first = dense_numbers(parts)
-    order = np.lexsort(
-        (first, trace.start_ns[rows][first])
-    )  # of events that start together the outer one comes first
+    start = trace.start_ns[rows]
+    if (start[1:] < start[:-1]).any():  # several threads: the first row of a group is not its first event
+        in_time = np.argsort(start, kind="stable")
+        first[number[in_time[::-1]]] = in_time[::-1]  # of several rows of a group the last one assigned stays
+    order = np.lexsort((first, start[first]))  # of events that start together the outer one comes first
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     group, count = place[number], len(order)

@@ -64,6 +64,33 @@ def test_all_steps_are_one_row_and_an_annotation_is_no_op_of_its_name() -> None:
     assert rows.total_ns.tolist() == [30, 1, 3]
 
 
+def test_the_first_event_of_a_row_is_the_first_in_time_of_all_threads() -> None:
+    trace = make_trace(
+        ("aten::linear", 10, 40, 1),
+        ("aten::matmul", 12, 20, 1),
+        ("aten::relu", 50, 60, 1),
+        ("aten::matmul", 5, 9, 2),
+        ("aten::relu", 45, 48, 2),
+    )
+    results = Results(trace)
+    rows = results.key_averages()
+    assert [row.key for row in rows] == ["aten::matmul", "aten::linear", "aten::relu"]
+    assert [row.cpu_parent for row in rows] == [None, None, None]
+    assert [[child.name for child in row.cpu_children or ()] for row in rows] == [[], ["aten::matmul"], []]
+
+
+def test_rows_have_the_parent_and_the_children_of_their_first_event() -> None:
+    rows = Results(
+        make_trace(("aten::linear", 0, 40), ("aten::t", 5, 10), ("aten::addmm", 12, 30), ("aten::t", 50, 60))
+    ).key_averages()
+    parents = {row.key: row.cpu_parent.name if row.cpu_parent else None for row in rows}
+    assert parents == {"aten::linear": None, "aten::t": "aten::linear", "aten::addmm": "aten::linear"}
+    assert [child.name for child in rows[0].cpu_children or ()] == ["aten::t", "aten::addmm"]
+    shown = rows.table(top_level_events_only=True)  # as torch: by the first event of a row
+    assert "aten::linear" in shown
+    assert "aten::t" not in shown
+
+
 def test_total_times_contain_inner_events_and_self_times_do_not() -> None:
     trace = make_trace(("linear", 0, 100), ("mm", 10, 40), ("add", 50, 60))
     rows = averages(trace, tree(trace), np.ones(3, bool))

@@ -96,6 +96,23 @@ class RowEvent(FunctionEvent):
         return 0 if columns is None else int(columns.own_ns[self._row]) / 1000
 
 
+class RowAverage(FunctionEventAvg):
+    """A FunctionEventAvg that looks up the parent and the children of its first event when they are read: it takes objects of all events."""
+
+    def __init__(self, results: Results, first: int) -> None:
+        super().__init__()
+        del self.cpu_parent, self.cpu_children
+        self._first = results, first
+
+    def __getattr__(self, field: str) -> object:
+        if field not in ("cpu_parent", "cpu_children"):
+            raise AttributeError(f"'FunctionEventAvg' object has no attribute '{field}'")
+        results, first = self._first
+        value = _FIELDS[field](results, first)
+        setattr(self, field, value)
+        return value
+
+
 def _time_range(results: Results, row: int) -> Interval:
     start = results.start_list[row]
     return Interval(start / 1000, (start + results.duration_list[row]) / 1000)
@@ -439,7 +456,8 @@ class Results:
     def _avg_objects(
         self, rows: grouping.Rows, by_shape: bool, by_stack: int, by_overload: bool
     ) -> list[FunctionEventAvg]:
-        trace, averages = self.trace, []
+        trace = self.trace
+        averages: list[FunctionEventAvg] = []
         columns = zip(
             rows.names,
             rows.first.tolist(),
@@ -456,7 +474,7 @@ class Results:
             rows.self_device_ns.tolist(),
         )
         for name, first, count, synthetic, total, own, memory, own_memory, flops, *on_device in columns:
-            row = FunctionEventAvg()
+            row = RowAverage(self, first)
             row.key, row.count, row.synthetic_count = name, count, synthetic
             row.cpu_time_total, row.self_cpu_time_total = total / 1000, own / 1000
             row.cpu_memory_usage, row.self_cpu_memory_usage, row.flops = memory, own_memory, flops
@@ -464,7 +482,7 @@ class Results:
             row.device_time_total, row.self_device_time_total = on_device[2] / 1000, on_device[3] / 1000
             row.use_device = self.use_device
             row.scope, row.node_id = int(trace.scope[first]), -1
-            row.cpu_children, row.is_user_annotation = [], bool(trace.kind[first] == ANNOTATION)
+            row.is_user_annotation = bool(trace.kind[first] == ANNOTATION)
             row.overload_name = trace.shown_overloads[trace.name[first]] if by_overload else ""
             row.input_shapes = list(_inputs(self, first).shapes) if by_shape else ""
             stack = (
