@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..arrays import IntArray, rows_by
+from ..number_formats import counted
 from ..sensitive_data import secrets_in
 from ..trace import NODE, Trace
 from ..tree import depths, parents, thread_slices
@@ -105,13 +106,13 @@ def _times(trace: Trace) -> list[Finding]:
     backwards = np.flatnonzero(trace.end_ns < trace.start_ns)
     if len(backwards):
         findings.append(
-            Finding("negative_duration", "error", len(backwards), f"{len(backwards):,} events end before they start",
+            Finding("negative_duration", "error", len(backwards), f"{_that(len(backwards), 'event', 'end')} before the start",
                     _first_places(trace, backwards))
         )  # fmt: skip
     far = np.flatnonzero(np.abs(trace.start_ns - int(np.median(trace.start_ns))) > _FAR_NS)
     if len(far):
         findings.append(
-            Finding("far_away", "error", len(far), f"{len(far):,} events are more than an hour away from the others "
+            Finding("far_away", "error", len(far), f"{_that(len(far), 'event', 'are')} more than an hour away from the others "
                     "(timestamps of 0 or from another clock)", _first_places(trace, far))
         )  # fmt: skip
     return findings
@@ -129,13 +130,13 @@ def _nesting(results: Results) -> list[Finding]:
     findings = []
     if len(overlaps):
         findings.append(
-            Finding("overlap", "warning", len(overlaps), f"{len(overlaps):,} events partly overlap another event of their thread; "
+            Finding("overlap", "warning", len(overlaps), f"{_that(len(overlaps), 'event', 'overlap')} part of another event of the same thread; "
                     "they are treated as its siblings", _first_places(trace, overlaps))
         )  # fmt: skip
     negative = np.flatnonzero((results.shown_self_ns < 0) & results.shown)
     if len(negative):
         findings.append(
-            Finding("negative_self", "error", len(negative), f"{len(negative):,} events have a negative self time: "
+            Finding("negative_self", "error", len(negative), f"{_that(len(negative), 'event', 'have')} a negative self time: "
                     "their child events take longer than they do", _first_places(trace, negative))
         )  # fmt: skip
     window = trace.window_ns[1] - trace.window_ns[0]
@@ -240,7 +241,7 @@ def _device(results: Results) -> list[Finding]:
         overlaps += int((device.start_ns[in_stream][1:] < latest_end[:-1]).sum())
     if overlaps:
         findings.append(
-            Finding("device_overlap", "warning", overlaps, f"{overlaps:,} device events start before the previous one on their stream has ended")
+            Finding("device_overlap", "warning", overlaps, f"{_that(overlaps, 'device event', 'start')} before the previous one on the same stream has ended")
         )  # fmt: skip
     backwards = int((device.end_ns < device.start_ns).sum())
     if backwards:
@@ -249,14 +250,14 @@ def _device(results: Results) -> list[Finding]:
                 "device_negative_duration",
                 "error",
                 backwards,
-                f"{backwards:,} device events end before they start",
+                f"{_that(backwards, 'device event', 'end')} before the start",
             )
         )
     launched = np.flatnonzero(works & (device.launch >= 0))
     too_early = int((device.start_ns[launched] < trace.start_ns[device.launch[launched]]).sum())
     if too_early:
         findings.append(
-            Finding("device_too_early", "warning", too_early, f"{too_early:,} device events start before the call that launched them: "
+            Finding("device_too_early", "warning", too_early, f"{_that(too_early, 'device event', 'start')} before the launching call: "
                     "the clocks of CPU and device differ")
         )  # fmt: skip
     return findings
@@ -273,7 +274,7 @@ def _memory(trace: Trace) -> list[Finding]:
                 "memory_order",
                 "warning",
                 backwards,
-                f"{backwards:,} memory events are out of order in time",
+                f"{_that(backwards, 'memory event', 'are')} out of order in time",
             )
         ]
     return []
@@ -283,6 +284,13 @@ def _overhead(results: Results) -> list[Finding]:
     """How much longer the program took because it was recorded."""
     added = overhead(results)
     return [] if added is None else [Finding("overhead", "info", added.n_events, added.sentence())]
+
+
+def _that(count: int, noun: str, verb: str) -> str:
+    """A number of things and what they do: 1 event ends, 2 events end."""
+    return (
+        f"{counted(count, noun)} {verb if count != 1 else {'have': 'has', 'are': 'is'}.get(verb, verb + 's')}"
+    )
 
 
 def _first_places(trace: Trace, rows: IntArray, most: int = 3) -> str:
