@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from ..kernel_names import short_names
 from ..number_formats import format_time
 from ..text_escaping import terminal_text
 from ._common import CommandError, add_file, add_output, open_trace, print_json, print_rows, say, writing
@@ -41,6 +42,7 @@ _TITLES = {
     "kind": "Kind",
 }
 _UNITS = {key: "us" for key in _TITLES if key.endswith("_us")} | {"share": "share", "count": "count"}
+_NAME_WIDTH = 60  # of names inside sentences
 _WORDS = {
     "host": "ops and other host code",
     "launch": "from a launch call to the start of its work",
@@ -184,8 +186,8 @@ def _print_text(
     beside = path.off_path[:3]
     if beside and not options.segments:
         say("\nbeside the path, least slack first:")
-        for op in beside:
-            say(f"  {op.name}: {format_time(op.busy_us)} of work, may take {format_time(op.slack_us)} longer")
+        for op, name in zip(beside, short_names([op.name for op in beside], _NAME_WIDTH)):
+            say(f"  {name}: {format_time(op.busy_us)} of work, may take {format_time(op.slack_us)} longer")
     for entry in what_if:
         without, saves = float(str(entry["without_us"])), float(str(entry["saves_us"]))
         share = saves / path.length_us if path.length_us else 0.0

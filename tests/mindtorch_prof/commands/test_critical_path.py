@@ -87,3 +87,12 @@ def test_names_cannot_control_the_terminal(printed: Printed, tmp_path: Path) -> 
 def test_a_trace_without_events_is_answered(printed: Printed, tmp_path: Path) -> None:
     path = documents.write(tmp_path / "trace.json", [])
     assert printed("critical-path", str(path)).startswith("critical path of the whole recording")
+
+
+def test_names_beside_the_path_are_as_short_as_in_the_table(printed: Printed, ecosystem: Path) -> None:
+    text = printed("critical-path", str(ecosystem / "traces/mi300_resnet_ddp_act_checkpoint.json.gz"))
+    assert "  ncclDevKernel_Generic: 12.913ms of work, may take" in text
+    text = printed("critical-path", str(ecosystem / "graphs/vllm_piecewise/graph_execution.json.gz"))
+    beside = text.partition("least slack first:\n")[2].partition("\n\n")[0].splitlines()
+    assert len(beside) == 3
+    assert max(map(len, beside)) < 120
