@@ -20,7 +20,8 @@ from typing import IO, cast
 if sys.platform != "win32":
     import fcntl
 
-GZIP_LEVEL = 1  # level 9 takes ten times as long for files that are a third smaller
+# gzip's own default: real traces are 20 to 40 % smaller than at level 1, in 2.5 times the time
+GZIP_LEVEL = 6
 _STREAM = re.compile(r"/dev/(?:(stdin|stdout|stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
 _TEMPORARY_AGE_S = 10  # temporary files that are younger may be about to be locked
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 import subprocess
@@ -92,6 +93,20 @@ def test_an_export_under_way_is_no_leftover(tmp_path: Path) -> None:
         assert path.read_text() == "first"
         slow.write(b"last")
     assert (path.read_text(), os.listdir(tmp_path)) == ("last", ["t.json"])
+
+
+def test_packed_exports_are_nearly_as_small_as_gzip_can_make_them(tmp_path: Path) -> None:
+    events = (
+        f'{{"ph":"X","name":"aten::add","pid":9,"tid":9,"ts":{4989629722 + i * 981}.{i % 997:03},'
+        f'"dur":0.{i % 661:03},"args":{{"External id":{i},"Input Dims":[[4,4],[4,4],[]]}}}},\n'
+        for i in range(5000)
+    )
+    content = "".join(events).encode()
+    with open_for_export(tmp_path / "t.json.gz") as out:
+        out.write(content)
+    packed = (tmp_path / "t.json.gz").read_bytes()
+    assert gzip.decompress(packed) == content
+    assert len(packed) < 1.1 * len(gzip.compress(content, 9))
 
 
 def test_a_name_that_ends_in_gz_is_compressed_only_by_exports(tmp_path: Path) -> None:

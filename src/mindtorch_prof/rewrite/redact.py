@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..files import open_for_export
+from ..files import GZIP_LEVEL, open_for_export
 from ..json_types import JSONValue
 from ..load.byte_source import Limits, Source
 from ..sensitive_data import redacted, without_environment
@@ -47,7 +47,7 @@ def redact_file(path: str | os.PathLike[str], out: str | os.PathLike[str] | None
     text, counts = redacted(data.decode("utf-8", "surrogateescape"))
     clean = text.encode("utf-8", "surrogateescape")
     if packed and not target.endswith(".gz") and out is None:
-        clean = gzip.compress(clean, 6, mtime=0)  # a gzip file under another name stays one
+        clean = gzip.compress(clean, GZIP_LEVEL, mtime=0)  # a gzip file under another name stays one
     if clean != data or out is not None:
         with open_for_export(target) as written:
             written.write(clean)
