@@ -18,9 +18,7 @@ import multiprocessing
 import os
 import random
 import re
-import resource
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -32,14 +30,13 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
 from damaged_traces import KINDS
+from process_bounds import SECONDS, Hangs, limit_memory, limited_time, raise_on_time_limit
 
 from mindtorch_prof.cli import main as run_command
 
 FOLDERS = [parent / "shared" / "ecosystem" for parent in Path(__file__).parents]
 TRACES = next((folder for folder in FOLDERS if folder.exists()), FOLDERS[2])
-SECONDS = 20  # of processor time: a run that takes longer hangs
 SHARE = 500  # files of one task
-MEMORY = 2 << 30  # bytes that a process may have: a small file that needs more is not bounded
 # {}: the file; {out}: a path to write to, without its suffix
 COMMANDS: dict[str, list[str]] = {
     "summary": ["summary", "{}"],
@@ -84,10 +81,6 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
-class Hangs(BaseException):
-    """A command took too long."""
-
-
 class Task(NamedTuple):
     """The part of the work that one call in a process does."""
 
@@ -104,9 +97,8 @@ def outcome(command: list[str], folder: str) -> str | None:
     """Run a command; the place of the exception that it ended in, or None."""
     out, err = io.StringIO(), io.StringIO()
     arguments = [part.replace("{out}", os.path.join(folder, "out")) for part in command]
-    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        with limited_time(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
                 code = run_command(arguments)
             except SystemExit as error:
@@ -115,8 +107,6 @@ def outcome(command: list[str], folder: str) -> str | None:
         return f"{arguments[0]}: takes longer than {SECONDS} s"
     except BaseException as error:
         return f"{arguments[0]}: {type(error).__name__} passes through main: {error}"[:300]
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     text = err.getvalue()
     if code not in {0, 1, 2}:
         return f"{arguments[0]}: exit code {code}: {text[-160:]}"
@@ -134,15 +124,11 @@ def _keep(path: Path, kept: Path) -> None:
         shutil.copy(path, kept)
 
 
-def _hang(*_: object) -> None:
-    raise Hangs
-
-
 def run(task: Task) -> tuple[Counter[str], Counter[str]]:
     """Run commands on files; how many files of each kind and runs, and how often each place failed."""
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGVTALRM, _hang)
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.RLIM_INFINITY))
+    raise_on_time_limit()
+    limit_memory()
     random_ = random.Random(task.seed)
     counts: Counter[str] = Counter()
     failures: Counter[str] = Counter()

@@ -2,11 +2,12 @@
 
     python tests/fuzz_reader.py [--inputs 200000] [--seed 0] [--processes 2] [--traces FOLDER]
 
-Inputs are pieces of the trace files in FOLDER, with and without changed bytes and tokens, generated
-events, and documents of random JSON (hypothesis); each is read in chunks of a random size. An error other
-than a TraceError, which says what is wrong with a file, counts as a difference. Prints the first
-differences, with the input in a file, and ends with 1 if there are any. The same, on a few inputs, is part
-of the test suite (tests/mindtorch_prof/load/test_core.py).
+Half of the inputs are pieces of the trace files in FOLDER, with changed bytes or tokens; the others are such
+pieces unchanged, generated events, and documents of random JSON (hypothesis). Each is read in chunks of a
+random size. An error other than a TraceError, which says what is wrong with a file, counts as a difference,
+and so does an input that takes too much time or memory. Prints the first differences, with the input in a
+file, then how many inputs of each kind there were, and ends with 1 if there are differences. The same, on a
+few inputs, is part of the test suite (tests/mindtorch_prof/load/test_core.py).
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
 import kineto_documents
+import process_bounds
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from reader_inputs import change_bytes, change_tokens, documents, file_of, generated, pieces
 from reader_outcomes import difference
@@ -33,9 +36,17 @@ from reader_outcomes import difference
 FOLDERS = [parent / "shared" / "ecosystem" for parent in Path(__file__).parents]
 TRACES = next((folder for folder in FOLDERS if folder.exists()), FOLDERS[2])
 CHUNKS = (64, 257, 1000, 4096, 160 << 10)
-SHARE_OF_DOCUMENTS = (
-    0.1  # of the inputs: hypothesis takes longer to make one than the readers take to read it
+COUNTS = (1, 2, 3, 5, 8, 20)  # of events
+CHANGED, UNCHANGED, GENERATED, DOCUMENT = (
+    "changed pieces of files",
+    "unchanged pieces of files",
+    "generated files",
+    "random documents",
 )
+# shares of the kinds of inputs; hypothesis takes longer to make a document than the readers take to read it
+SHARES = {CHANGED: 0.5, UNCHANGED: 0.02, GENERATED: 0.38, DOCUMENT: 0.1}
+TASK = 2_000  # inputs of one task
+DIFFERENCES = "differences"
 
 
 @functools.cache
@@ -56,25 +67,45 @@ def contents(folder: Path) -> list[bytes]:
     return found
 
 
-def inputs(random_: random.Random, events_of: list[list[bytes]]) -> bytes:
-    """A file: consecutive events of a real one, or generated ones, mostly changed."""
-    kind = random_.randrange(10)
-    count = random_.choice((1, 2, 3, 5, 8, 20))
-    if kind < 3:
-        events = [generated(random_) for _ in range(count)]
-    else:
-        source = random_.choice(events_of)
-        first = random_.randrange(max(1, len(source) - count))
-        events = source[first : first + count]
-        if kind == 3:
-            events = [*events, *[generated(random_) for _ in range(3)], *events[:2]]
-    data = file_of(events, random_)
-    change = random_.randrange(4)
-    if change == 1:
-        return change_bytes(data, random_)
-    if change > 1:
-        return change_tokens(data, random_)
-    return data
+def piece(random_: random.Random, events_of: list[list[bytes]]) -> bytes:
+    """A file of consecutive events of a real one, and sometimes of generated ones among them."""
+    source = random_.choice(events_of)
+    count = random_.choice(COUNTS)
+    first = random_.randrange(max(1, len(source) - count))
+    events = source[first : first + count]
+    if random_.random() < 0.15:
+        events = [*events, *[generated(random_) for _ in range(3)], *events[:2]]
+    return file_of(events, random_)
+
+
+def changed(data: bytes, random_: random.Random) -> bytes:
+    """The same with changed bytes or tokens."""
+    result = data
+    while result == data:
+        change = change_bytes if random_.random() < 1 / 3 else change_tokens
+        result = change(data, random_)
+    return result
+
+
+def input_of(kind: str, random_: random.Random, events_of: list[list[bytes]]) -> bytes:
+    """A file of a kind."""
+    if kind == UNCHANGED:
+        return piece(random_, events_of)
+    if kind == CHANGED:
+        return changed(piece(random_, events_of), random_)
+    data = file_of([generated(random_) for _ in range(random_.choice(COUNTS))], random_)
+    return data if random_.random() < 0.25 else changed(data, random_)
+
+
+def bounded_difference(data: bytes, chunk: int, strict: bool = False) -> str | None:
+    """Where the two cores differ, or that they take too much time or memory; None: nowhere."""
+    try:
+        with process_bounds.limited_time():
+            return difference(data, chunk, strict=strict)
+    except process_bounds.Hangs:
+        return f"takes longer than {process_bounds.SECONDS} s"
+    except MemoryError:
+        return f"takes more than {process_bounds.MEMORY:,} bytes"
 
 
 def report(found: str, data: bytes, chunk: int) -> None:
@@ -83,24 +114,31 @@ def report(found: str, data: bytes, chunk: int) -> None:
     print(f"DIFFERENCE, chunks of {chunk}: {out.name}\n{found[:2000]}\n", flush=True)
 
 
-def run(first: int, count: int, folder: Path) -> int:
-    """Compare on `count` inputs; how many differed."""
+def run(first: int, count: int, folder: Path) -> Counter[str]:
+    """Compare on `count` inputs; how many there were of each kind, and how many differed."""
     warnings.simplefilter("ignore")
+    process_bounds.raise_on_time_limit()
+    process_bounds.limit_memory()
     random_ = random.Random(first)
     events_of = sources(folder)
-    differing = 0
-    of_documents = int(count * SHARE_OF_DOCUMENTS)
-    for _ in range(count - of_documents):
-        data, chunk = inputs(random_, events_of), random_.choice(CHUNKS)
-        found = difference(data, chunk, strict=random_.random() < 0.02)
+    counts = Counter({kind: int(count * share) for kind, share in SHARES.items()})
+    counts[CHANGED] += count - counts.total()
+
+    def check(data: bytes, chunk: int, strict: bool = False) -> None:
+        found = bounded_difference(data, chunk, strict)
         if found is not None:
-            differing += 1
-            if differing <= 5:
+            counts[DIFFERENCES] += 1
+            if counts[DIFFERENCES] <= 5:
                 report(found, data, chunk)
+
+    for kind in (CHANGED, UNCHANGED, GENERATED):
+        for _ in range(counts[kind]):
+            data = input_of(kind, random_, events_of)
+            check(data, random_.choice(CHUNKS), strict=random_.random() < 0.02)
 
     @seed(first)
     @settings(
-        max_examples=of_documents,
+        max_examples=counts[DOCUMENT],
         deadline=None,
         database=None,
         phases=[Phase.generate],
@@ -108,20 +146,14 @@ def run(first: int, count: int, folder: Path) -> int:
     )
     @given(documents())
     def compare(data: bytes) -> None:
-        nonlocal differing
-        chunk = CHUNKS[len(data) % len(CHUNKS)]
-        found = difference(data, chunk)
-        if found is not None:
-            differing += 1
-            if differing <= 5:
-                report(found, data, chunk)
+        check(data, CHUNKS[len(data) % len(CHUNKS)])
 
-    if of_documents:
+    if counts[DOCUMENT]:
         compare()
-    return differing
+    return counts
 
 
-def _run_task(task: tuple[int, int, Path]) -> int:
+def _run_task(task: tuple[int, int, Path]) -> Counter[str]:
     return run(*task)
 
 
@@ -137,17 +169,19 @@ def main() -> int:
     if not options.traces.is_dir():
         parser.error(f"--traces: there is no folder {options.traces}")
     begin = time.time()
-    share = 2_000  # inputs of one task
     tasks = [
-        (options.seed + number, min(share, options.inputs - number * share), options.traces)
-        for number in range(-(-options.inputs // share))
+        (options.seed + number, min(TASK, options.inputs - number * TASK), options.traces)
+        for number in range(-(-options.inputs // TASK))
     ]
-    done = differing = 0
+    counts: Counter[str] = Counter()
+    differing = 0
     with multiprocessing.Pool(options.processes) as pool:
-        for task, found in zip(tasks, pool.imap(_run_task, tasks)):
-            done, differing = done + task[1], differing + found
+        for some in pool.imap(_run_task, tasks):
+            counts += some
+            done, differing = counts.total() - counts[DIFFERENCES], counts[DIFFERENCES]
             print(f"{done:,} done, {differing:,} differences, {time.time() - begin:.0f} s", flush=True)
-    print(f"{options.inputs:,} inputs, {differing:,} differences, {time.time() - begin:.0f} s")
+    of_kinds = ", ".join(f"{counts[kind]:,} {kind}" for kind in SHARES)
+    print(f"{options.inputs:,} inputs ({of_kinds}), {differing:,} differences, {time.time() - begin:.0f} s")
     return 1 if differing else 0
 
 

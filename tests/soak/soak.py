@@ -17,7 +17,6 @@ import gc
 import os
 import random
 import shutil
-import signal
 import sys
 import tempfile
 import threading
@@ -31,6 +30,7 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "helpers"), str(Path(__file__).p
 
 import fuzz_commands
 from damaged_traces import KINDS
+from process_bounds import raise_on_time_limit
 from programs import PROGRAMS
 
 from mindtorch_v2 import _recording_hooks
@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("--program", nargs="*", choices=list(PROGRAMS), default=list(PROGRAMS))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    signal.signal(signal.SIGVTALRM, fuzz_commands._hang)
+    raise_on_time_limit()
     if "broken_files" in options.program:
         import_commands()
     random_ = random.Random(options.seed)
