@@ -1,25 +1,25 @@
 """Measure what opening a trace takes beside what is kept of it: traces of many shapes in, ratios out.
 
 Each file is opened in a process of its own. The peak is the growth of resident memory while the file is
-opened; what is kept is the sum of all arrays and objects that the Trace holds.
+opened; what is kept is the sum of all arrays and objects that the Trace holds. Of some files a Trace keeps
+next to nothing, such as names of processes that have no events: a ratio of the two says nothing then, and
+only the ratio of the peak to the size of the file (unpacked) is printed.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 
-import loader
+from loader import content_size
+from trace_shapes import LITTLE_KEPT, SHAPES, write
 
 MEASURE = """
-import dataclasses, json, re, sys
+import json, re, sys, time
 import numpy as np
 import mindtorch_prof.load.open_trace
 from mindtorch_prof import load
@@ -54,131 +54,17 @@ def kept(root):
 load(sys.argv[1])
 before = status("VmRSS")
 open("/proc/self/clear_refs", "w").write("5")
+begin = time.process_time()
 trace = load(sys.argv[2]).trace
+seconds = time.process_time() - begin
 peak = status("VmHWM") - before
 tables = (trace, trace.frames, trace.device, trace.memory, trace.counters)
-print(json.dumps({"rows": sum(map(len, tables)), "peak": peak, "kept": kept(trace)}))
+rows = sum(map(len, tables))
+print(json.dumps({"rows": rows, "peak": peak, "kept": kept(trace), "seconds": seconds}))
 """
 
-_OP = '{"ph":"X","cat":"cpu_op","pid":1,"tid":1,'
-_BEGIN, _END = '{"ph":"B","cat":"cpu_op","pid":1,"tid":1,', '{"ph":"E","pid":1,"tid":1,'
 
-
-def _pairs(count: int, begin: str, end: str = "") -> Iterator[str]:
-    """Pairs of a beginning and an end; `begin` and `end` hold what follows the time."""
-    for i in range(count // 2):
-        yield f'{_BEGIN}"ts":{4 * i}.5{begin % i if "%" in begin else begin}}}'
-        yield f'{_END}"ts":{4 * i + 2}.5{end % i if "%" in end else end}}}'
-
-
-def _frames(count: int) -> Iterator[str]:
-    for i in range(count // 2):
-        caller = (i - 1) if i % 8 else "null"
-        where = f'"ts":{4 * i}.5,"dur":{3 if i % 8 == 7 else 4 * (8 - i % 8) - 1}'
-        args = f'{{"Python id":{i},"Python parent id":{caller},"Ev Idx":{i}}}'
-        head = f'{{"ph":"X","cat":"python_function","pid":1,"tid":1,"name":"m.py({i % 500}): f"'
-        yield f'{head},{where},"args":{args}}}'
-        yield f'{_OP}"name":"aten::add","ts":{4 * i + 1}.5,"dur":1,"args":{{"External id":{i + 1}}}}}'
-
-
-def _nested(count: int, depth: int) -> Iterator[str]:
-    for i in range(count):
-        level = i % depth
-        yield f'{_OP}"name":"f{level % 9}","ts":{3 * i}.5,"dur":{6 * depth - 6 * level},"args":{{}}}}'
-
-
-def _flows(count: int) -> Iterator[str]:
-    for i in range(count // 4):
-        yield f'{_OP}"name":"aten::add","ts":{4 * i}.5,"dur":3,"args":{{"External id":{i + 1}}}}}'
-        flow = f'"cat":"async_npu","id":{i},"name":"flow"'
-        yield f'{{"ph":"s","pid":1,"tid":1,"ts":{4 * i + 1}.5,{flow}}}'
-        yield f'{{"ph":"f","bp":"e","pid":0,"tid":7,"ts":{4 * i + 2}.5,{flow}}}'
-        where = f'"pid":0,"tid":7,"ts":{4 * i + 2}.5,"dur":1'
-        yield f'{{"ph":"X","cat":"kernel","name":"k",{where},"args":{{"device":0,"stream":7}}}}'
-
-
-def _kernels(count: int, args: str) -> Iterator[str]:
-    head = '{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,'
-    for i in range(count):
-        further = args % i if args else ""
-        all_args = f'{{"device":0,"stream":7,"correlation":{i}{further}}}'
-        yield f'{head}"ts":{4 * i}.5,"dur":2,"args":{all_args}}}'
-
-
-def _ops(count: int, rest: str) -> Iterator[str]:
-    for i in range(count):
-        yield f'{_OP}"ts":{4 * i}.5,"dur":2,{rest % i}}}'
-
-
-_STACK = ";".join(f"package/module_{n}.py({n}): function_{n}" for n in range(12))
-SHAPES: dict[str, Callable[[int], Iterable[str]]] = {
-    "ordinary training job": lambda n: map(json.dumps, loader.Job().events(n)),
-    "begin and end, few names": lambda n: _pairs(n, ',"name":"a"'),
-    "begin and end, distinct names": lambda n: _pairs(n, ',"name":"a%d"'),
-    "begin and end, distinct arguments": lambda n: _pairs(n, ',"name":"a","args":{"x":%d}'),
-    "begin and end, arguments of ends": lambda n: _pairs(n, ',"name":"a"', ',"args":{"x":%d}'),
-    "begin only": lambda n: (f'{_BEGIN}"ts":{i}.5,"name":"a"}}' for i in range(n)),
-    "distinct names": lambda n: _ops(n, '"name":"operation %d"'),
-    "distinct long names": lambda n: _ops(n, '"name":"' + 20 * "operation " + '%d"'),
-    "distinct arguments": lambda n: _ops(n, '"name":"a","args":{"x":%d}'),
-    "distinct inputs": lambda n: _ops(
-        n, '"name":"a","args":{"Input Dims":[[%d,4],[4]],"Input type":["float","float"]}'
-    ),
-    "distinct stacks": lambda n: _ops(n, '"name":"a","args":{"Call stack":"' + _STACK + ';t.py(%d): main"}'),
-    "the same stack": lambda n: (
-        f'{_OP}"name":"a","ts":{4 * i}.5,"dur":2,"args":{{"Call stack":"{_STACK}"}}}}' for i in range(n)
-    ),
-    "Python calls": _frames,
-    "many threads": lambda n: (
-        f'{{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":{i % 5000},"ts":{i}.5,"dur":2}}'
-        for i in range(n)
-    ),
-    "many processes": lambda n: (
-        f'{{"ph":"X","cat":"cpu_op","name":"a","pid":{i % 5000},"tid":1,"ts":{i}.5,"dur":2}}'
-        for i in range(n)
-    ),
-    "a thread per event": lambda n: (
-        f'{{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":{i},"ts":{i}.5,"dur":2}}' for i in range(n)
-    ),
-    "nested 1,000 levels": lambda n: _nested(n, 1000),
-    "nested 100,000 levels": lambda n: _nested(n, 100_000),
-    "flows to kernels": _flows,
-    "kernels": lambda n: _kernels(n, ""),
-    "kernels, distinct arguments": lambda n: _kernels(n, ',"grid":[1,1,1],"x":%d'),
-    "counters": lambda n: (
-        f'{{"ph":"C","name":"memory","pid":1,"tid":1,"ts":{i}.5,"args":{{"bytes":{i}}}}}' for i in range(n)
-    ),
-    "allocations": lambda n: (
-        f'{{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":{i}.5,'
-        f'"args":{{"Bytes":64,"Addr":{i},"Total Allocated":{i},"Device Type":0,"Device Id":-1}}}}'
-        for i in range(n)
-    ),
-    "rounded times": lambda n: (
-        f'{_OP}"name":"a","ts":{4 * i},"dur":{6 if i % 3 == 0 else 2}}}' for i in range(n)
-    ),
-    "names of threads": lambda n: chain(
-        _ops(n // 2, '"name":"a","x":%d'),
-        (
-            f'{{"ph":"M","name":"thread_name","pid":1,"tid":{i % 100},"args":{{"name":"thread {i}"}}}}'
-            for i in range(n // 2)
-        ),
-    ),
-}
-
-
-def write(path: str, events: Iterable[str]) -> None:
-    """Write a trace, packed if the name says so."""
-    opened = gzip.open if path.endswith(".gz") else open
-    with opened(path, "wt", encoding="utf-8") as file:
-        file.write('{"schemaVersion":1,"traceEvents":[\n')
-        separator = ""
-        for event in events:
-            file.write(separator + event)
-            separator = ",\n"
-        file.write("\n]}\n")
-
-
-def measured(path: str, small: str, core: str) -> dict[str, int]:
+def measured(path: str, small: str, core: str) -> dict[str, float]:
     """What opening a file took in a process of its own."""
     environment = {**os.environ, "MINDTORCH_CORE": core}
     command = [sys.executable, "-c", MEASURE, small, path]
@@ -195,7 +81,8 @@ def main() -> None:
     parser.add_argument("--core", action="append", choices=["c", "python"], help="the reader (both)")
     parser.add_argument("--packed", action="store_true", help="files packed by gzip")
     options = parser.parse_args()
-    print(f"{'':34} {'core':6} {'rows':>9} {'peak':>8} {'kept':>8} {'ratio':>6}")
+    titles = f"{'rows':>9} {'seconds':>7} {'peak':>8} {'kept':>8} {'/ kept':>6} {'/ file':>6}"
+    print(f"{'':35} {'core':6} {titles}")
     with tempfile.TemporaryDirectory() as folder:
         small = os.path.join(folder, "small.json")
         write(small, SHAPES["ordinary training job"](100))
@@ -204,12 +91,13 @@ def main() -> None:
             if options.only not in name:
                 continue
             write(path, events(options.events))
+            size = content_size(path)
             for core in options.core or ["c", "python"]:
                 one = measured(path, small, core)
                 mb = f"{one['peak'] / 1e6:5.0f} MB {one['kept'] / 1e6:5.0f} MB"
-                print(
-                    f"{name:34} {core:6} {one['rows']:9,} {mb} {one['peak'] / one['kept']:6.2f}", flush=True
-                )
+                ratio = "-" if name in LITTLE_KEPT else f"{one['peak'] / one['kept']:.2f}"
+                numbers = f"{one['rows']:9,} {one['seconds']:7.1f} {mb} {ratio:>6} {one['peak'] / size:6.2f}"
+                print(f"{name:35} {core:6} {numbers}", flush=True)
 
 
 if __name__ == "__main__":

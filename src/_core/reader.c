@@ -22,7 +22,8 @@
 /* ---------------------------------------------------------------------------------------------------- columns */
 
 enum {
-    FLUSH_ROWS = 32768,     /* rows at which a table is handed to Python */
+    FLUSH_ROWS = 16384,     /* rows at which a table is handed to Python */
+    FIRST_ROWS = 20480,     /* rows for which there is room at first: those, and the events of a usual slice */
     MOST_COLUMNS = 16
 };
 
@@ -91,7 +92,7 @@ static int table_reserve(table_t *table, int which, size_t more)
     if (table->count + more <= table->capacity) {
         return 0;
     }
-    size_t capacity = table->capacity ? table->capacity : FLUSH_ROWS;
+    size_t capacity = table->capacity ? table->capacity : FIRST_ROWS;
     while (capacity < table->count + more) {
         capacity *= 2;
     }
@@ -234,7 +235,11 @@ static int32_t number_of_value(reader_t *reader, spans_t *cache, const char *met
     uint64_t hash = spans_hash(reader->seed, &span, 1);
     int32_t number = spans_find(cache, hash, &span, 1);
     if (number == SPAN_NEW) {
-        number = ask(reader, method, PyBytes_FromStringAndSize((const char *)span.text, (Py_ssize_t)span.length));
+        /* a text without escapes is decoded here: its JSON would be a copy, which may have many MB */
+        PyObject *text = value->flags & VALUE_ESCAPED
+                             ? PyBytes_FromStringAndSize((const char *)span.text, (Py_ssize_t)span.length)
+                             : PyUnicode_DecodeUTF8((const char *)span.text + 1, (Py_ssize_t)span.length - 2, NULL);
+        number = ask(reader, method, text);
         if (number >= 0) {
             spans_add(cache, hash, &span, 1, number);
         }

@@ -30,13 +30,17 @@ def distinct(values: IntArray) -> tuple[IntArray, IntArray]:
         )  # quick where most of them are in order already, as times and threads are
         ordered = values[order]
         is_first = np.append(True, ordered[1:] != ordered[:-1])
+        found = ordered[is_first]
+        del ordered
+        number = np.cumsum(is_first)
+        number -= 1
         place = np.empty(len(values), np.int64)
-        place[order] = np.cumsum(is_first) - 1
-        return ordered[is_first], place
+        place[order] = number
+        return found, place
     low, is_used = span
-    found = np.flatnonzero(is_used) + low
+    used = np.flatnonzero(is_used) + low
     places = np.cumsum(is_used) - 1
-    return found.astype(values.dtype), places[values.astype(np.int64) - low]
+    return used.astype(values.dtype), places[values.astype(np.int64) - low]
 
 
 def first_rows(number: IntArray, count: int) -> IntArray:

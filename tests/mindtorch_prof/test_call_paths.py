@@ -29,12 +29,12 @@ calls = st.lists(st.tuples(st.sampled_from("abc"), st.integers(-1, 30)), max_siz
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@pytest.mark.parametrize("deepest", [1000, 0], ids=["level by level", "one by one"])
+@pytest.mark.parametrize("few", [0, 4, 1000], ids=["by sorting", "by both", "by a dict"])
 @given(calls=calls)
 def test_a_path_leads_from_a_call_to_its_outermost_caller(
-    calls: list[tuple[str, int, int, int]], deepest: int, monkeypatch: pytest.MonkeyPatch
+    calls: list[tuple[str, int, int, int]], few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_paths, "_DEEP", deepest)
+    monkeypatch.setattr(call_paths, "_FEW", few)
     number, table = paths(make_frames(*calls))
     assert len(set(table)) == len(table)
     for row, path in enumerate(number.tolist()):

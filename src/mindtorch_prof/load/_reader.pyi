@@ -13,14 +13,18 @@ class Handler(Protocol):
     # Of the keys of arguments: whether rare ones are among them, and the places of those that have no column, for ops and for events
     # of devices.
     def layout(self, keys: tuple[str, ...], /) -> tuple[bool, Sequence[int], Sequence[int]]: ...
-    def name(self, text: bytes, /) -> int: ...
+    def name(
+        self, text: str | bytes, /
+    ) -> int: ...  # as a str where it holds no escapes; so are the next two that may be
     def thread(self, text: bytes, /) -> int: ...  # of [pid, tid]
     def device_thread(self, text: bytes, /) -> int: ...  # of [pid, tid] of an event of a device
     def inputs(self, text: bytes, /) -> int: ...  # of [concrete inputs, types, strides, dims]
-    def stack(self, text: bytes, /) -> int: ...
+    def stack(self, text: str | bytes, /) -> int: ...
     def extra(self, text: bytes, /) -> int: ...  # of those of an op's arguments that have no column
     def device_extra(self, text: bytes, /) -> int: ...
-    def launched_kernel(self, text: bytes, /) -> int: ...  # of the name of a kernel; a number as of `extra`
+    def launched_kernel(
+        self, text: str | bytes, /
+    ) -> int: ...  # of the name of a kernel; a number as of `extra`
     # Events of a category were added.
     def counted(self, cat: str | None, count: int, /) -> None: ...
     # Rows of the table `host`, `frames`, `device` or `memory`; whether all times are no more precise than microseconds.

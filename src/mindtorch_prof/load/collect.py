@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias, overload
 
@@ -17,61 +18,19 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from ..arrays import Array, FloatArray, IntArray
 from ..json_types import JSONObject, JSONScalar, JSONValue
-from ..trace import (
-    ALLOCATES,
-    ANNOTATION,
-    DEVICE_ANNOTATION,
-    DEVICE_COPY,
-    DEVICE_KERNEL,
-    DEVICE_PART,
-    DEVICE_SET,
-    DEVICE_SYNC,
-    OP,
-    PYTHON,
-    RUNTIME,
-    SYNTHETIC,
-)
+from ..trace import ALLOCATES, DEVICE_KERNEL, OP, PYTHON, RUNTIME, SYNTHETIC
 from .begin_end_events import BeginEndEvents
+from .categories import DEVICE, HOST, MOST_KEYS, SPAN, category
+from .column_builder import INT64, ColumnBuilder, Lists
 from .event_values import LARGEST_US, StackTable, Table, TextTable, as_number, plain
 from .json_slices import EventArgs, RawEvent
 from .process_names import ProcessNames, ThreadKey
 from .synthetic_marks import mark_of
 
-Lists: TypeAlias = "dict[str, Sequence[object]]"  # columns by name, one value per event
 _Adder: TypeAlias = "Callable[[list[RawEvent]], None]"  # adds events to columns
 _Getter: TypeAlias = "Callable[[EventArgs], object]"  # takes some of the arguments
 
-# what a category means: (host or device, kind)
-HOST, DEVICE, SPAN = "host", "device", "span"
-_CATEGORIES: dict[str, tuple[str, int]] = {
-    "cpu_op": (HOST, OP),
-    "operator": (HOST, OP),
-    "user_annotation": (HOST, ANNOTATION),
-    "python_function": (HOST, PYTHON),
-    "trace": (SPAN, 0),
-    "kernel": (DEVICE, DEVICE_KERNEL),
-    "concurrent_kernel": (DEVICE, DEVICE_KERNEL),
-    "mtia_ccp_events": (DEVICE, DEVICE_KERNEL),
-    "mtia_kernel": (DEVICE, DEVICE_KERNEL),
-    "mtia_insight": (DEVICE, DEVICE_ANNOTATION),
-    "hpu_op": (DEVICE, DEVICE_KERNEL),
-    "gpu_memcpy": (DEVICE, DEVICE_COPY),
-    "memcpy": (DEVICE, DEVICE_COPY),
-    "gpu_memset": (DEVICE, DEVICE_SET),
-    "memset": (DEVICE, DEVICE_SET),
-    "gpu_user_annotation": (DEVICE, DEVICE_ANNOTATION),
-    "cuda_profiler_range": (DEVICE, DEVICE_ANNOTATION),
-    "cuda_sync": (DEVICE, DEVICE_SYNC),
-    "cuda_event": (DEVICE, DEVICE_SYNC),
-    "collective_task": (DEVICE, DEVICE_PART),
-    "overhead": (HOST, RUNTIME),
-    "runtime": (HOST, RUNTIME),
-    "async_task_queue": (HOST, RUNTIME),
-    "enqueue": (HOST, RUNTIME),
-    "dequeue": (HOST, RUNTIME),
-}
 _FLOWS = frozenset("stf")
 NUMBERED_FLOWS = frozenset({"ac2g", "fwdbwd"})  # they repeat what correlation ids and sequence numbers say
 _INPUTS = ("Concrete Inputs", "Input type", "Input Strides", "Input Dims")
@@ -98,13 +57,8 @@ _KNOWN = frozenset(
 _DEVICE_KNOWN = frozenset({"External id", "external id", "correlation", "device", "stream"})
 _OP_NUMBERS = (("external", "External id"), ("sequence", "Sequence number"), ("forward", "Fwd thread id"))
 _PLACE = itemgetter("pid", "tid")
-_TIMES = frozenset({"start", "length"})
-_ZERO = frozenset({"external", "forward", "nbytes", "address"})  # columns in which 0 stands for none, not -1
-_MOST_KEYS = 4096  # tuples of keys of arguments that are remembered, and categories: a file may have others in each event
 MOST_DEVICE_THREADS = 32_768  # numbers of (process, thread) up to which events of devices get one
 OTHER_THREADS: Any = (b"", b"")  # in no file
-_SEAL = 32_768  # rows that are kept in short arrays, one for each slice and kind, before they are joined
-_MOST_PARTS = 1024  # such arrays: one of a single row takes as much as one of twenty
 # columns of host events whose arguments do not have them
 _NO_HOST: dict[str, int] = {
     "external": 0,
@@ -125,17 +79,7 @@ _FLOPS = ("flops", "FLOPs", "Flops")
 LAUNCHED_KERNEL = "kernel"  # an argument of launch calls: all that says what a graph's capture launched
 MERGED_FROM = 10_000_000  # merged files number the processes of ranks from here on, above every pid of Linux
 _FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError)
-_INT = np.iinfo(np.int64)
 _OTHER_IDS = 2**62  # numbers of flows that have no whole number of their own begin here
-
-
-def category(cat: object) -> tuple[str, int] | None:
-    """What a category means; None: it is not known."""
-    text = cat.lower() if isinstance(cat, str) else ""
-    meaning = _CATEGORIES.get(text)
-    if meaning is None and text.endswith(("_runtime", "_driver")):
-        return HOST, RUNTIME
-    return meaning
 
 
 class Parsed(Sequence[JSONObject]):
@@ -195,126 +139,6 @@ class _ArgumentTable(dict[bytes, int]):
         return number
 
 
-class ColumnBuilder:
-    """Named columns that grow by lists of plain numbers. Times must be numbers; other values that are no numbers become the
-    number that stands for none in their column. Rows stay in the order in which they are added."""
-
-    def __init__(self, **types: npt.DTypeLike) -> None:
-        self._types = types
-        # one array per column, which grows where it is: parts that are joined at the end would be there twice. A column whose values are all
-        # the same has none: most files have no value at all for half of the columns
-        self._columns: dict[str, Array] = {}
-        self._constants: dict[str, Any] = {}  # the first value of each column
-        self._rows = 0
-        self._open: dict[str, list[Array]] = {
-            name: [] for name in types
-        }  # short parts; times in microseconds
-        self._open_rows = 0
-        self.negative_lengths = 0
-        self.out_of_range = 0  # rows that were left out as their times are beyond all clocks
-        self.coarse = True  # whether all times are whole microseconds, or as far from 0 as the epoch
-
-    @property
-    def types(self) -> dict[str, npt.DTypeLike]:
-        """The columns and the types of their values."""
-        return self._types
-
-    def add(self, lists: Lists, **constants: int) -> None:
-        """Add rows: columns as lists, and columns that have one value for all rows."""
-        count = len(lists["start"])
-        arrays = {
-            name: np.full(count, constants[name], kind)
-            if name in constants
-            else np.array(lists[name], np.float64)
-            if name in _TIMES
-            else _array(lists[name], name, kind)
-            for name, kind in self._types.items()
-        }
-        for name, array in arrays.items():
-            self._open[name].append(array)
-        self._open_rows += count
-        if self._open_rows >= _SEAL or len(self._open["start"]) >= _MOST_PARTS:
-            self._seal()
-
-    def add_columns(self, columns: Mapping[str, Array], coarse: bool) -> None:
-        """Add rows as they are in `whole`: times in nanoseconds, all of them in range."""
-        self._seal()
-        self.coarse &= coarse
-        self._append(columns)
-
-    def _seal(self) -> None:
-        """Join short parts, and turn microseconds into nanoseconds."""
-        if not self._open_rows:
-            return
-        columns = {name: np.concatenate(parts) for name, parts in self._open.items()}
-        self._open = {name: [] for name in self._types}
-        self._open_rows = 0
-        times = _TIMES & columns.keys()
-        out_of_range = np.logical_or.reduce([np.abs(columns[name]) >= LARGEST_US for name in times])
-        if out_of_range.any():
-            self.out_of_range += int(out_of_range.sum())
-            columns = {name: column[~out_of_range] for name, column in columns.items()}
-        for name in times:
-            columns[name], coarse = _nanoseconds(columns[name])
-            self.coarse &= coarse
-        if "length" in columns and (columns["length"] < 0).any():
-            self.negative_lengths += int((columns["length"] < 0).sum())
-            columns["length"] = np.maximum(columns["length"], 0)
-        self._append(columns)
-
-    def _append(self, columns: Mapping[str, Array]) -> None:
-        first, last = self._rows, self._rows + len(columns["start"])
-        if first == last:
-            return
-        for name, kind in self._types.items():
-            values, array = columns[name], self._columns.get(name)
-            if array is None:
-                constant = self._constants.setdefault(name, np.asarray(values[0]).astype(kind))
-                if bool((values == constant).all()):
-                    continue
-                array = self._columns[name] = np.full(first, constant, kind)
-            if last > len(array):
-                array.resize(
-                    max(last, len(array) + len(array) // 8), refcheck=False
-                )  # large ones are not moved
-            array[first:last] = values
-        self._rows = last
-
-    def whole(self) -> dict[str, Array]:
-        """All columns; the builder has none after that. One whose values are all the same is a single value in memory (see `written_out`)."""
-        self._seal()
-        columns, self._columns = self._columns, {}
-        for array in columns.values():
-            array.resize(self._rows, refcheck=False)
-        none = {name: np.empty(0, kind) for name, kind in self._types.items()}
-        same = {name: np.broadcast_to(value, self._rows) for name, value in self._constants.items()}
-        return none | same | columns
-
-
-def written_out(column: Array) -> Array:
-    """A column with a place in memory for each of its values."""
-    return column.copy() if column.strides == (0,) else column
-
-
-def _array(values: Sequence[object], name: str, kind: npt.DTypeLike) -> Array:
-    try:
-        return np.fromiter(values, kind, len(values))
-    except (OverflowError, TypeError, ValueError):
-        none = 0 if name in _ZERO else -1
-        return np.array([_fitting(value, none) for value in values], kind)
-
-
-def _fitting(value: object, none: int) -> int:
-    """A value as a whole number of 64 bits; unsigned addresses keep their bits."""
-    number = value if isinstance(value, int) else as_number(value)
-    if number is None:
-        return none
-    whole = int(number)
-    if _INT.min <= whole <= _INT.max:
-        return whole
-    return whole - 2**64 if 0 < whole < 2**64 else none
-
-
 class Collector:
     """Collects the events of one file."""
 
@@ -369,7 +193,6 @@ class Collector:
             category=np.int32, flow=np.int64, begins=bool, thread=np.int32, start=np.int64
         )
         self.flow_categories: Table[str | None] = Table()
-        self.flow_ids: Table[JSONScalar] = Table()  # those that are no whole numbers
         self.process_names = ProcessNames()
         self.span: tuple[int, int] | None = None  # from the start to the end of the recordings in the file
         self.window_start: int | None = None
@@ -378,7 +201,7 @@ class Collector:
         self.dropped: Counter[str] = Counter()  # by reason
         self.repaired: Counter[str] = Counter()  # by kind of fault
         self.count = 0  # of all entries, also of those that are no events
-        self._begins_and_ends = BeginEndEvents(self.dropped, self.repaired)
+        self._begins_and_ends = BeginEndEvents(self.threads, self.dropped, self.repaired)
         # by the keys of arguments: see `_layout`
         self._layouts: dict[tuple[str, ...], tuple[_Getter | None, bool]] = {}
         # the same of events of devices: the table of their further arguments, and what takes those out
@@ -414,7 +237,7 @@ class Collector:
 
     def count_category(self, cat: str, count: int) -> None:
         """Count events of a category; those of further ones where there are very many are not counted."""
-        if len(self.categories) < _MOST_KEYS or cat in self.categories:
+        if len(self.categories) < MOST_KEYS or cat in self.categories:
             self.categories[cat] += count
 
     def _add_phases(self, cat: str | None, group: list[RawEvent]) -> None:
@@ -560,7 +383,7 @@ class Collector:
         """Columns of events whose arguments have the same keys, and the constant columns that their arguments do not have."""
         known = self._layouts.get(layout)
         if known is None:
-            if len(self._layouts) >= _MOST_KEYS:
+            if len(self._layouts) >= MOST_KEYS:
                 self._layouts.clear()
             known = self._layouts[layout] = _layout(layout)
         take_inputs, has_rare = known
@@ -664,7 +487,7 @@ class Collector:
             rest = tuple([key for key in layout if key not in _DEVICE_KNOWN])
             # one key twice, so that itemgetter gives a tuple also where there is one key
             take = itemgetter(*rest, rest[0]) if rest else None
-            if len(self._device_layouts) >= _MOST_KEYS:
+            if len(self._device_layouts) >= MOST_KEYS:
                 return [self._rare_extra(rest, take, arguments) for arguments in args]
             known = self._device_layouts[layout] = _ArgumentTable(rest, self.device_extras), take
         table, take_rest = known
@@ -745,25 +568,34 @@ class Collector:
         self.flows.add(
             {
                 "start": _times([e["ts"] for e in group]),
-                "category": self.flow_categories.numbers([e.get("cat") for e in group]),
-                "flow": [self._flow_number(e["id"]) for e in group],
+                "category": [self._flow_category(e.get("cat")) for e in group],
+                "flow": [self._flow_number(e.get("cat"), e["id"]) for e in group],
                 "begins": [e["ph"] == "s" for e in group],
                 "thread": self._thread(group),
             }
         )
 
-    def _flow_number(self, flow: JSONScalar) -> int:
-        """The number of a flow's id: the id itself where it is a whole number, and one beyond those where it is another value."""
+    def _flow_category(self, cat: str | None) -> int:
+        """The number of a flow's category; -1: a file has very many, and the flow's number stands for its category too."""
+        if len(self.flow_categories) < MOST_KEYS or cat in self.flow_categories:
+            return self.flow_categories[cat]
+        return -1
+
+    def _flow_number(self, cat: str | None, flow: JSONScalar) -> int:
+        """The number of a flow's id: the id itself where it is a whole number, and else one beyond those, a digest: a table of the ids would
+        take many times the memory of their numbers, and flows are no part of a Trace."""
         if isinstance(flow, float) and flow.is_integer():
             flow = int(flow)
-        if isinstance(flow, int) and abs(flow) < _OTHER_IDS:
-            return flow
-        return _OTHER_IDS + self.flow_ids[flow]
+        if cat in self.flow_categories:
+            if isinstance(flow, int) and abs(flow) < _OTHER_IDS:
+                return flow
+            cat = None
+        digest = blake2b(ascii((cat, flow)).encode(), digest_size=8).digest()
+        return _OTHER_IDS + (int.from_bytes(digest, "little") >> 2)
 
     def pair(self) -> None:
         """Turn pairs of begin and end events into slices."""
-        events, self._begins_and_ends = self._begins_and_ends, BeginEndEvents(self.dropped, self.repaired)
-        for cat, group in events.slices():
+        for cat, group in self._begins_and_ends.slices():
             self._add_slices(cat, group)
 
 
@@ -847,20 +679,11 @@ def _times(values: list[float]) -> list[float]:
     return values
 
 
-def _nanoseconds(us: FloatArray) -> tuple[IntArray, bool]:
-    """Microseconds as whole nanoseconds, and whether they are no more precise than microseconds."""
-    whole = np.floor(us)
-    rest = us - whole
-    # a double holds nanoseconds up to 2**53 of them: beyond, its last digits are noise
-    coarse = not bool((rest[us <= 2**53 / 1000]).any())
-    return whole.astype(np.int64) * 1000 + np.rint(rest * 1000).astype(np.int64), coarse
-
-
 def _first_whole(*values: JSONValue) -> int:
     """The first of the values that is a number of a device or stream, also out of `stream 7`; -1 if none is."""
     for value in values:
         if value.__class__ is int:
-            return value if _INT.min < value < _INT.max else -1
+            return value if INT64.min < value < INT64.max else -1
         if isinstance(value, str):
             digits = "".join(c for c in value if c.isdecimal() and c.isascii())
             if digits:
@@ -897,7 +720,7 @@ def _clean_args(args: EventArgs) -> EventArgs:
                 del cleaned[key]
             else:
                 cleaned[key] = int(number)
-        if key in cleaned and not _INT.min <= cleaned[key] <= _INT.max:
+        if key in cleaned and not INT64.min <= cleaned[key] <= INT64.max:
             # an unsigned address of 64 bits
             cleaned[key] = cleaned[key] - 2**64 if 0 < cleaned[key] < 2**64 else 0
     return cleaned

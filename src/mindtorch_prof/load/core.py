@@ -14,15 +14,8 @@ import orjson
 from ..arrays import Array
 from ..core import compiled
 from ..trace import ALLOCATES, OP, PYTHON, RUNTIME, SYNTHETIC
-from .collect import (
-    DEVICE,
-    HOST,
-    MERGED_FROM,
-    NUMBERED_FLOWS,
-    Collector,
-    category,
-    places_of_extras,
-)
+from .categories import DEVICE, HOST, category
+from .collect import MERGED_FROM, NUMBERED_FLOWS, Collector, places_of_extras
 
 if TYPE_CHECKING:
     from ._reader import Reader
@@ -74,8 +67,8 @@ class _Handler:
     def layout(self, keys: tuple[str, ...]) -> tuple[bool, list[int], list[int]]:
         return places_of_extras(keys)
 
-    def name(self, text: bytes) -> int:
-        return self._collector.names[orjson.loads(text)]
+    def name(self, text: str | bytes) -> int:
+        return self._collector.names[_decoded(text)]
 
     def thread(self, text: bytes) -> int:
         pid, tid = orjson.loads(text)
@@ -88,8 +81,8 @@ class _Handler:
     def inputs(self, text: bytes) -> int:
         return self._collector.inputs[orjson.dumps(orjson.loads(text))]
 
-    def stack(self, text: bytes) -> int:
-        return self._collector.stacks[orjson.loads(text)]
+    def stack(self, text: str | bytes) -> int:
+        return self._collector.stacks[_decoded(text)]
 
     def extra(self, text: bytes) -> int:
         return self._collector.extra_number(orjson.loads(text))
@@ -97,8 +90,8 @@ class _Handler:
     def device_extra(self, text: bytes) -> int:
         return self._collector.device_extra_number(orjson.loads(text))
 
-    def launched_kernel(self, text: bytes) -> int:
-        return self._collector.launched_kernel_number(orjson.loads(text))
+    def launched_kernel(self, text: str | bytes) -> int:
+        return self._collector.launched_kernel_number(_decoded(text))
 
     def counted(self, cat: str | None, count: int) -> None:
         self._collector.count_category(cat or "", count)
@@ -108,3 +101,11 @@ class _Handler:
 
     def group(self, cat: str | None, text: bytes) -> None:
         self._collector.add_group(cat, orjson.loads(text))
+
+
+def _decoded(text: str | bytes) -> str:
+    """A text, from its JSON where it holds escapes."""
+    if isinstance(text, str):
+        return text
+    decoded: str = orjson.loads(text)
+    return decoded

@@ -25,6 +25,7 @@ _KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _NULL = re.compile(rb'"traceEvents"\s*:')
 _SEAM = re.compile(rb"\}\s*,\s*\{")
 _SPACE = re.compile(rb"[\s,]*")
+_BLANK = re.compile(rb"[, \t\r\n]*")
 _END = re.compile(rb"\}\s*\]")
 _START = re.compile(rb'[,\}\]]\s*\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id)"\s*:')
 _TRIES = 4  # places at which a slice is cut and parsed before its events are parsed one by one
@@ -85,25 +86,28 @@ class Slices:
         self._first_repaired = self._first_lost = -1  # their places in the content
         self._chunks = source.chunks()
         self._done = False  # whether all chunks were read
-        self._place = 0  # of `data` in the content
+        self._data = b""  # what was read of the file and not yet given
+        self._place = 0  # of the data in the content
         self._limit = source.limits.max_event_bytes
 
     def __iter__(self) -> Iterator[list[RawEvent]]:
-        data, is_object = self._head()
+        self._data, is_object = self._head()
         while True:
-            events, any_events, data, ended = self._slice(data)
+            events, any_events, ended = self._slice()
             if any_events:
                 yield events
             del events  # frees them before the next slice is parsed: their memory is in the processor's cache
             if ended:
-                self._tail(data, is_object)
+                self._tail(self._data, is_object)
                 break
-            if self._done and not (any_events and data.strip(b" \t\r\n,")):
-                if is_object or data.strip(b" \t\r\n,"):
+            if self._done and not (any_events and self._data.strip(b" \t\r\n,")):
+                if is_object or self._data.strip(b" \t\r\n,"):
                     self.notes.append(
-                        f"the end of the file is missing, after byte {self._place + len(data):,}"
+                        f"the end of the file is missing, after byte {self._place + len(self._data):,}"
                     )
                 break
+        self._data = b""
+        self._take_slice = None
         self.notes += self.source.notes
         if self._first_repaired >= 0:
             self.notes.append(
@@ -209,25 +213,31 @@ class Slices:
 
     # ------------------------------------------------------------------------------------------------ events
 
-    def _slice(self, data: bytes) -> tuple[list[RawEvent], bool, bytes, bool]:
-        """The events of the next slice, whether there were any, what is left of the data, and whether the list has ended."""
+    def _slice(self) -> tuple[list[RawEvent], bool, bool]:
+        """The events of the next slice, whether there were any, and whether the list has ended."""
         if not self._done:
-            data = self._more(data)
+            self._data = self._more(self._data)
+        data = self._data
         for cut, rest, ended in self._cuts(data):
             taken = None if self._take_slice is None else self._take_slice(data, cut)
             events: list[RawEvent] = []
             if taken is None:
                 try:
-                    events = orjson.loads(b"[" + data[:cut].lstrip(b", \t\r\n") + b"]")
+                    events = orjson.loads(_list_of(data, cut))
                 except orjson.JSONDecodeError:
                     continue
-            self._place += rest
-            return events, bool(taken or events), data[rest:], ended
+            self._advance(rest)
+            return events, bool(taken or events), ended
         events, rest, ended = self._one_by_one(data)
         if not rest and not ended and not self._done:
             self._refuse_endless(data, "an event")
-        self._place += rest
-        return events, bool(events), data[rest:], ended
+        self._advance(rest)
+        return events, bool(events), ended
+
+    def _advance(self, count: int) -> None:
+        """Leave out what was read of the data."""
+        self._place += count
+        self._data = self._data[count:]
 
     def _cuts(self, data: bytes) -> Iterator[tuple[int, int, bool]]:
         """Places where an event may end: the length of the events, where the rest begins, and whether the list ends there."""
@@ -297,6 +307,12 @@ class Slices:
             self.lost += 1
             if self._first_lost < 0:
                 self._first_lost = self._place + place
+
+
+def _list_of(data: bytes, end: int) -> bytes:
+    """The JSON of the list of the events in data[:end]; one copy, as an event may have many MB."""
+    before = _BLANK.match(data)
+    return b"".join((b"[", memoryview(data)[before.end() if before else 0 : end], b"]"))
 
 
 _LONGEST_TOKEN = 8  # characters (-Infinity): an error this close to the end may be a token that is cut off

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..arrays import Array, BoolArray, IntArray, distinct, rows_by
+from ..arrays import Array, BoolArray, IntArray, distinct, first_rows, rows_by
 from ..call_paths import paths
 from ..trace import DEVICE_ANNOTATION, RUNTIME, Frames, Trace
 from ..tree import (
@@ -185,16 +185,48 @@ def forward_threads(thread: IntArray, sequence: IntArray, number: IntArray) -> I
         forward_thread[backward] = threads[np.argmax(counts)]
         return forward_thread
     forward = forward[np.argsort(sequence[forward], kind="stable")]
-    for _, own in rows_by(number[backward]):
-        rows = backward[own]
-        place = np.minimum(np.searchsorted(sequence[forward], sequence[rows]), len(forward) - 1)
-        known = sequence[forward][place] == sequence[rows]
-        if known.any():
-            threads, counts = np.unique(thread[forward[place[known]]], return_counts=True)
-            forward_thread[rows] = threads[np.argmax(counts)]
-        else:
-            forward_thread[rows] = thread[rows[0]]
+    keys = sequence[forward]
+    place = np.searchsorted(keys, sequence[backward])
+    np.minimum(place, len(forward) - 1, out=place)
+    known = keys[place] == sequence[backward]
+    del keys
+    forward = forward[place[known]]
+    del place
+    numbers, group = distinct(number[backward])  # a file may have a number for each event
+    thread_of = thread[backward[first_rows(group, len(numbers))]]
+    del numbers
+    bounds = thread_bounds(thread)
+    # a number and a thread as one number
+    pairs = group[known]
+    pairs *= len(bounds)
+    pairs += np.searchsorted(bounds, forward, side="right") - 1
+    del forward, known
+    groups, most = _most_frequent(pairs, len(bounds))
+    thread_of[groups] = thread[bounds[most]]
+    forward_thread[backward] = thread_of[group]
     return forward_thread
+
+
+def _most_frequent(pairs: IntArray, width: int) -> tuple[IntArray, IntArray]:
+    """Of pairs group * width + value: the groups that occur, and the value that occurs most often in each; of several such values the smallest.
+    Sorts the pairs."""
+    if not len(pairs):
+        return pairs, pairs
+    pairs.sort()
+    first = _run_starts(pairs)
+    count = np.diff(first, append=len(pairs))
+    pairs = pairs[first]
+    group = pairs // width
+    first = _run_starts(group)
+    most = np.repeat(np.maximum.reduceat(count, first), np.diff(first, append=len(group)))
+    best = np.flatnonzero(count == most)
+    best = best[_run_starts(group[best])]
+    return group[best], pairs[best] % width
+
+
+def _run_starts(values: IntArray) -> IntArray:
+    """Places at which a value differs from the one before it."""
+    return np.flatnonzero(np.append(True, values[1:] != values[:-1]))
 
 
 # ---------------------------------------------------------------------------------------------------- devices
@@ -236,10 +268,14 @@ class Links:
         device did, and the threads and times that flows to it come from, which decide where no id does."""
         launch = self._launches.last_before(correlation, start)
         op = self._ops.last_before(external, start)
+        self._drop_chance_matches(op, launch, np.flatnonzero(external == correlation))
         launched = (op < 0) & (launch >= 0)
         if launched.any():
             calls = launch[launched]
             by_id = self._ops.last_before(self._external[calls], self._start[calls])
+            self._drop_chance_matches(
+                by_id, calls, np.flatnonzero(self._external[calls] == correlation[launched])
+            )
             op[launched] = np.where(by_id >= 0, by_id, self.at(self._thread[calls], self._start[calls]))
         rows, threads, times = flows
         open_ = (op[rows] < 0) & (kind[rows] < DEVICE_ANNOTATION)
@@ -248,6 +284,20 @@ class Links:
         elif open_.any():
             op[rows[open_]] = self.at(threads[open_], times[open_])
         return launch, op
+
+    def _drop_chance_matches(self, op: IntArray, call: IntArray, doubtful: IntArray) -> None:
+        """Set ops to -1 that cannot have made the runtime calls they are to be charged with, by their threads and times.
+
+        doubtful: the places to look at, where the External id is the correlation id. torch (of 2023, say) writes that of a call in no op
+        that it knows of, and any other op may have the number.
+        """
+        doubtful = doubtful[(op[doubtful] >= 0) & (call[doubtful] >= 0)]
+        ops, calls = op[doubtful], call[doubtful]
+        at = self._start[calls]
+        inside = (
+            (self._start[ops] <= at) & (at <= self._end[ops]) & (self._thread[ops] == self._thread[calls])
+        )
+        op[doubtful[~inside]] = -1
 
     def at(self, threads: IntArray, times: IntArray) -> IntArray:
         """The innermost ops of threads at times."""
@@ -319,7 +369,7 @@ def flow_sources(
     if not len(unlinked) or not len(flows["start"]):
         return unlinked[:0], unlinked[:0], unlinked[:0]
     ends = np.flatnonzero(~flows["begins"])
-    end = _last_places(
+    end = last_places(
         flows["thread"][ends], flows["start"][ends], thread[unlinked], start[unlinked], len(identity)
     )
     unlinked, ends = unlinked[end >= 0], ends[end[end >= 0]]
@@ -332,21 +382,26 @@ def flow_sources(
     return unlinked, identity[flows["thread"][source]], flows["start"][source]
 
 
-def _last_places(
-    thread: IntArray, time: IntArray, wanted_thread: IntArray, wanted_time: IntArray, thread_count: int
+def last_places(
+    number: IntArray, time: IntArray, wanted_number: IntArray, wanted_time: IntArray, limit: int
 ) -> IntArray:
-    """For each wanted (thread, time) its last place among others; -1: it is not among them. Threads are numbers below `thread_count`."""
+    """For each wanted (number, time) its last place among others; -1: it is not among them. Numbers, of threads or names, are below `limit`."""
     if not len(time):
         return np.full(len(wanted_time), -1, np.int64)
-    times, place = distinct(time)
-    keys = place * thread_count + thread
+    times, keys = distinct(time)
+    keys *= limit
+    keys += number
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
-    place = np.minimum(np.searchsorted(times, wanted_time), len(times) - 1)
-    wanted = place * thread_count + wanted_thread
-    last = np.searchsorted(keys, wanted, side="right") - 1
-    known = (last >= 0) & (keys[np.maximum(last, 0)] == wanted) & (times[place] == wanted_time)
-    return np.where(known, order[np.maximum(last, 0)], -1)
+    places = np.empty(len(wanted_time), np.int64)
+    for first in range(0, len(places), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        place = np.minimum(np.searchsorted(times, wanted_time[block]), len(times) - 1)
+        wanted = place * limit + wanted_number[block]
+        last = np.searchsorted(keys, wanted, side="right") - 1
+        known = (last >= 0) & (keys[np.maximum(last, 0)] == wanted) & (times[place] == wanted_time[block])
+        places[block] = np.where(known, order[np.maximum(last, 0)], -1)
+    return places
 
 
 def _pair_numbers(one: IntArray, two: IntArray) -> IntArray:

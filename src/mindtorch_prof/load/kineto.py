@@ -35,10 +35,20 @@ from ..trace import (
     Trace,
 )
 from ..tree import behind_owners, thread_bounds
-from .collect import MOST_DEVICE_THREADS, OTHER_THREADS, Arguments, Collector, Parsed, written_out
+from .collect import MOST_DEVICE_THREADS, OTHER_THREADS, Arguments, Collector, Parsed
+from .column_builder import written_out
 from .flops import flops_of
 from .json_slices import Slices
-from .kernel_links import Links, callers, flow_sources, forward_threads, overlapping, snapped, stacks_of
+from .kernel_links import (
+    Links,
+    callers,
+    flow_sources,
+    forward_threads,
+    last_places,
+    overlapping,
+    snapped,
+    stacks_of,
+)
 from .process_names import ThreadKey, plain_key, thread_number
 from .synthetic_marks import owners_of, without_gaps
 
@@ -213,14 +223,15 @@ class _Builder:
         )
         if not len(candidates) or not len(device["start"]):
             return
-        kernels = {*zip(device["name"].tolist(), device["start"].tolist())}
-        keys = zip(host["name"][candidates].tolist(), host["start"][candidates].tolist())
-        marks = candidates[np.array([key in kernels for key in keys], bool)]
+        name, start = host["name"][candidates], host["start"][candidates]
+        marks = candidates[last_places(device["name"], device["start"], name, start, len(self.texts)) >= 0]
         if len(marks):
             self.lacks.append(
                 f"the calls that launched kernels were not recorded: {len(marks):,} rows in their place have the kernels' names and starts"
             )
-            _choose(host, np.isin(np.arange(len(host["start"])), marks, invert=True))
+            is_other = np.ones(len(host["start"]), bool)
+            is_other[marks] = False
+            _choose(host, is_other)
 
     def _in_order(self, host: Table) -> Table:
         """Events by (thread, start, longest first), synthetic ones directly after the recorded ones that they stand in."""
@@ -333,16 +344,16 @@ class _Builder:
 
     def _memory(self, memory: Table) -> Memory:
         _choose(memory, np.argsort(memory["start"], kind="stable"))
-        _write_out(memory)
         total = _totals(memory)
+        is_on_device = bool((memory["device"] >= 0).any())
         return Memory(
-            memory["start"],
-            memory["nbytes"],
-            memory["address"],
+            written_out(memory["start"]),
+            written_out(memory["nbytes"]),
+            written_out(memory["address"]),
             self.identity[memory["thread"]],
             total,
             (),
-            memory["device"] if (memory["device"] >= 0).any() else None,
+            written_out(memory["device"]) if is_on_device else None,
         )
 
     def _counters(self) -> Counters:
@@ -561,16 +572,22 @@ def _totals(memory: Table) -> IntArray:
     does not know memory that processes share.
     """
     summed = _running_totals(memory["nbytes"], memory["device"])
-    total: IntArray = np.where(memory["total"] < 0, summed, memory["total"])
-    cpu = np.flatnonzero(memory["device"] < 0)
-    address = memory["address"][cpu]
-    if (address != 0).all() and not np.array_equal(total[cpu], summed[cpu]):
-        total[cpu] = totals_of_recording(address, memory["nbytes"][cpu])
+    total = written_out(memory.pop("total"))
+    unknown = total < 0
+    total[unknown] = summed[unknown]
+    on_cpu = memory["device"] < 0
+    is_same = bool((total[on_cpu] == summed[on_cpu]).all())
+    del summed, unknown
+    cpu: BoolArray | slice = slice(None) if on_cpu.all() else on_cpu  # a slice copies nothing
+    if not is_same and (memory["address"][cpu] != 0).all():
+        total[cpu] = totals_of_recording(memory["address"][cpu], memory["nbytes"][cpu])
     return total
 
 
 def _running_totals(nbytes: IntArray, device: IntArray) -> IntArray:
     """Running sums of bytes, for each device by itself."""
+    if bool((device[1:] == device[:-1]).all()):
+        return np.cumsum(nbytes)
     total = np.zeros(len(nbytes), np.int64)
     for _, rows in rows_by(device):
         total[rows] = np.cumsum(nbytes[rows])

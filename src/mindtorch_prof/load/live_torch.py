@@ -25,7 +25,9 @@ from ..torch_api.event_list import EventList
 from ..torch_api.function_events import FunctionEvent, FunctionEventAvg
 from ..torch_api.results import Results
 from ..trace import DEVICE_ANNOTATION, OP, PYTHON, RUNTIME, Trace
-from .collect import DEVICE, HOST, SPAN, Collector, ColumnBuilder, category
+from .categories import DEVICE, HOST, SPAN, category
+from .collect import Collector
+from .column_builder import ColumnBuilder
 from .errors import TraceError
 from .json_slices import no_garbage_collection
 from .kineto import trace_of_columns

@@ -178,6 +178,7 @@ def _kineto(
         advance(source.consumed, source.total)
     if reader is not None:
         reader.flush()
+        reader = None  # frees its tables and caches before columns are sorted
     _refuse_other_lists(slices, collector, source.name)
     if not only and _names_ascend_processes(collector) and not hasattr(file, "read"):
         with Source(file, source.limits) as again:
@@ -186,7 +187,7 @@ def _kineto(
     trace = trace_of(slices, collector, shown)
     loaded = Loaded(trace, _calls_are_rows(trace, slices.top), forward_stacks)
     if cache is not None:
-        del collector, reader, slices  # the memory is needed for writing
+        del collector, slices  # the memory is needed for writing
         loaded.cache = cache.write(trace, loaded._shown())
     return loaded
 

@@ -19,7 +19,7 @@ from ..files import open_for_export
 from ..json_types import JSONScalar
 from ..load import load
 from ..load.byte_source import Limits, Source
-from ..load.collect import DEVICE, category
+from ..load.categories import DEVICE, category
 from ..load.formats import is_other_format
 from ..load.json_slices import RawEvent
 from ..trace import Trace

@@ -20,7 +20,7 @@ from ..analysis.recording import Recording, as_results, recorded_results
 from ..arrays import BoolArray, IntArray, rows_by
 from ..files import open_for_export
 from ..json_types import JSONScalar
-from ..load.collect import HOST, category
+from ..load.categories import HOST, category
 from ..load.json_slices import RawEvent
 from ..load.synthetic_marks import owners_of
 from ..steps import step_numbers

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from mindtorch_prof.load import begin_end_events
 from mindtorch_prof.load.begin_end_events import BeginEndEvents
+from mindtorch_prof.load.categories import MOST_KEYS
+from mindtorch_prof.load.event_values import Table
 
 
 def event(phase: str, time: Any, name: str = "a", **args: Any) -> Any:
@@ -20,7 +22,7 @@ def event(phase: str, time: Any, name: str = "a", **args: Any) -> Any:
 def test_pairs_are_found_by_time_and_their_arguments_joined() -> None:
     dropped: Counter[str] = Counter()
     repaired: Counter[str] = Counter()
-    events = BeginEndEvents(dropped, repaired)
+    events = BeginEndEvents(Table(), dropped, repaired)
     events.add([event("E", 9), event("B", 1, "outer", x=1), event("E", 5, y=2), event("B", 2, "inner")])
     events.add([event("B", 7, "open"), event("E", 0), event("B", "never")])
     slices = [each for _, group in events.slices() for each in group]
@@ -39,7 +41,7 @@ def test_pairs_are_the_same_however_long_the_pieces_are(drawn: list[tuple[str, i
     for piece in (1, 3, 1000):
         dropped: Counter[str] = Counter()
         repaired: Counter[str] = Counter()
-        events = BeginEndEvents(dropped, repaired)
+        events = BeginEndEvents(Table(), dropped, repaired)
         events.add(
             [{**event(phase, t, f"op {n}", x=n), "tid": thread} for n, (phase, t, thread) in enumerate(drawn)]
         )
@@ -50,8 +52,27 @@ def test_pairs_are_the_same_however_long_the_pieces_are(drawn: list[tuple[str, i
 
 
 def test_names_that_are_no_texts_stay_as_they_are() -> None:
-    events = BeginEndEvents(Counter(), Counter())
+    events = BeginEndEvents(Table(), Counter(), Counter())
     begun = [{**event("B", time), "name": name} for time, name in enumerate([None, 7, ["x"], ""])]
     events.add([*begun, *[event("E", 9 - time) for time in range(4)]])
     slices = [each for _, group in events.slices() for each in group]
     assert [each.get("name") for each in slices] == ["", ["x"], 7, None]
+
+
+def test_categories_beyond_those_that_are_remembered_keep_their_meaning() -> None:
+    events = BeginEndEvents(Table(), Counter(), Counter())
+    cats = [
+        *[f"c{n}" for n in range(MOST_KEYS)],
+        "c5",
+        "other",
+        "another",
+        "x_runtime",
+        "cuda_runtime",
+        "kernel",
+    ]
+    for time, cat in enumerate(cats):
+        events.add([{**event("B", time), "cat": cat, "name": cat}, event("E", time + 0.5)])
+    by_name = {each["name"]: cat for cat, group in events.slices() for each in group}
+    assert [by_name[cat] for cat in cats[:MOST_KEYS]] == cats[:MOST_KEYS]
+    expected = ["c5", "other", "other", "x_runtime", "x_runtime", "kernel"]
+    assert [by_name[cat] for cat in cats[MOST_KEYS:]] == expected

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import kineto_documents as documents
-import numpy as np
 import pytest
 from average_rows import row
 from kineto_documents import event_names, load_document
-
-from mindtorch_prof.load.collect import ColumnBuilder
 
 
 def test_begins_and_ends_are_paired() -> None:
@@ -92,11 +89,3 @@ def test_beginnings_and_ends_without_each_other_are_told() -> None:
     loaded = load_document(events)
     assert event_names(loaded) == ["open", "closed"]
     assert (loaded.health.dropped, loaded.health.repaired, loaded.health.unfinished) == (1, 1, 1)
-
-
-def test_rows_that_come_one_by_one_are_joined_before_they_are_many() -> None:
-    builder = ColumnBuilder(name=np.int32, start=np.int64)
-    for time in range(3000):
-        builder.add({"name": [0], "start": [float(time)]})
-        assert len(builder._open["start"]) < 1025
-    assert len(builder.whole()["start"]) == 3000

@@ -247,11 +247,11 @@ def test_only_the_text_up_to_the_end_is_read() -> None:
 
 
 def test_what_is_new_is_asked_for_once() -> None:
-    asked: list[bytes] = []
+    asked: list[str | bytes] = []
     reader = a_reader(name=lambda text: asked.append(text) or len(asked) - 1)
-    text = b",".join(one_event(name=name) for name in ("a", "b", "a", "b"))
+    text = b",".join(one_event(name=name) for name in ("a", "b\n", "a", "b\n"))
     assert [reader.take(text, len(text)) for _ in range(3)] == [4, 4, 4]
-    assert asked == [b'"a"', b'"b"']
+    assert asked == ["a", b'"b\\n"']
 
 
 @pytest.mark.parametrize("method", ["meaning", "layout", "name", "thread", "counted", "group", "columns"])

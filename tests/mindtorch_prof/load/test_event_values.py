@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -76,6 +77,15 @@ MANY: dict[str, Callable[[int], str]] = {
     "arguments of begin and end events": lambda i: (
         f'{ON_ONE_THREAD}"ph":"{"BE"[i % 2]}","ts":{i},"name":"a","args":{{"x":{i // 2}}}'
     ),
+    "threads of begin and end events": lambda i: (
+        f'"cat":"cpu_op","ph":"{"BE"[i % 2]}","pid":1,"tid":{i // 2},"ts":{i},"name":"a"'
+    ),
+    "categories of begin and end events": lambda i: (
+        f'"cat":"c{i // 2}","ph":"{"BE"[i % 2]}","pid":1,"tid":1,"ts":{i},"name":"a"'
+    ),
+    "further keys of begin and end events": lambda i: (
+        f'{ON_ONE_THREAD}"ph":"{"BE"[i % 2]}","ts":{i},"tts":{i},"name":"a"'
+    ),
     "stacks": lambda i: (
         f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"a","args":{{"Call stack":"{STACK};t.py({i}): f"}}'
     ),
@@ -87,7 +97,23 @@ MANY: dict[str, Callable[[int], str]] = {
         f'"cat":"python_function","ph":"X","pid":1,"tid":1,"ts":{i},"dur":1,"name":"f",'
         f'"args":{{"Python id":{i},"Python parent id":{i // 2}}}'
     ),
+    "deep Python calls with ops": lambda i: (
+        f'{ON_ONE_THREAD}"ph":"X","ts":{i - 0.5},"dur":0.1,"name":"a"'
+        if i % 2
+        else '"cat":"python_function","ph":"X","pid":1,"tid":1,'
+        f'"ts":{i - 1},"dur":{3 * EVENTS - 2 * i},"name":"f{i % 9}"'
+    ),
     "flows": _flow,
+    "ids of flows": lambda i: re.sub('"id":([0-9]+)', r'"id":"the flow \1"', _flow(i)),
+    "categories of flows": lambda i: _flow(i).replace("async_npu", f"category {i // 4}"),
+    "marks of kernels": lambda i: (
+        f'"cat":"{"kernel" if i % 2 else "overhead"}","ph":"X","pid":1,"tid":{i % 2},'
+        f'"ts":{i - i % 2},"dur":0,"name":"k"'
+    ),
+    "forward threads": lambda i: (
+        f'{ON_ONE_THREAD}"ph":"X","ts":{i},"dur":1,"name":"a",'
+        f'"args":{{"Sequence number":{i // 2},"Fwd thread id":{i % 2 * i}}}'
+    ),
     "names of threads": lambda i: (
         f'"ph":"M","pid":1,"tid":{i % 9},"name":"thread_name","args":{{"name":"t"}}'
         if i % 2

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+from collections import defaultdict
+from pathlib import Path
+
 import kineto_documents as documents
 import numpy as np
 import pytest
@@ -10,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kineto_documents import event_names, load_document
 
+from mindtorch_prof.load import load
+from mindtorch_prof.load.categories import MOST_KEYS
 from mindtorch_prof.load.collect import Collector
-from mindtorch_prof.load.kernel_links import flow_sources
+from mindtorch_prof.load.kernel_links import flow_sources, forward_threads
 
 
 @pytest.mark.parametrize(
@@ -68,6 +75,39 @@ def test_events_that_overlap_keep_times_that_add_up() -> None:
     assert [by_name[n].self_cpu_time_total for n in "abc"] == [10.0, 8.0, 2.0]
     assert loaded.health.repaired == 1
     assert "overlap" in loaded.health.line()
+
+
+def test_an_external_id_that_is_the_correlation_id_does_not_charge_an_op_that_ended_long_before() -> None:
+    numbers = {"External id": 2, "correlation": 2}
+    loaded = load_document(
+        documents.document(
+            [
+                documents.event("aten::detach", 0.0, 10.0, **{"External id": 2}),
+                documents.event("aten::copy_", 100.0, 50.0, **{"External id": 9}),
+                documents.event("cudaMemcpyAsync", 110.0, 5.0, "cuda_runtime", **numbers),
+                documents.kernel("Memcpy HtoD", 120.0, 7.0, cat="gpu_memcpy", **numbers),
+            ]
+        )
+    )
+    assert row(loaded, "aten::copy_").self_device_time_total == 7.0
+    assert row(loaded, "aten::detach").self_device_time_total == 0
+
+
+@pytest.mark.parametrize("name", ["alexnet", "simple_add"])
+def test_copies_are_charged_to_the_innermost_op_around_their_launch(name: str, ecosystem: Path) -> None:
+    path = ecosystem / "critical_path" / f"{name}.json.gz"
+    events = [e for e in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] if e.get("ph") == "X"]
+    calls = {e["args"]["correlation"]: e for e in events if e["cat"] == "cuda_runtime"}
+    expected: dict[str, float] = defaultdict(float)
+    for event in events:
+        if event["cat"] in ("kernel", "gpu_memcpy", "gpu_memset"):
+            at = calls[event["args"]["correlation"]]["ts"]
+            around = [
+                e for e in events if e["cat"] == "cpu_op" and e["ts"] <= at <= e["ts"] + e["dur"]
+            ]  # all on one thread
+            expected[max(around, key=lambda e: (e["ts"], -e["dur"]))["name"]] += event["dur"]
+    times = {r.key: r.self_device_time_total for r in load(path).key_averages() if r.key.startswith("aten::")}
+    assert {name: time for name, time in times.items() if time} == pytest.approx(expected)
 
 
 def test_numbers_that_events_share_do_not_mix_up_devices() -> None:
@@ -130,8 +170,46 @@ def test_flows_lead_from_their_last_beginning_to_what_starts_at_their_end(
 def test_ids_of_flows_are_told_apart_as_json_tells_them_apart() -> None:
     collector = Collector()
     ids = [1, 1.0, "1", 2**62, 2**70, "1", -3, None, 2**70]
-    numbers = [collector._flow_number(each) for each in ids]
+    numbers = [collector._flow_number(None, each) for each in ids]
     groups = [
         [place for place, number in enumerate(numbers) if number == each] for each in dict.fromkeys(numbers)
     ]
     assert groups == [[0, 1], [2, 5], [3], [4, 8], [6], [7]]
+
+
+def test_flows_of_more_categories_than_are_remembered_are_told_apart() -> None:
+    events = []
+    for n in range(MOST_KEYS + 3):
+        flow = {"cat": f"flow {n}", "id": 1, "name": "flow"}
+        events += [
+            documents.event(f"op {n}", 10.0 * n, 5.0),
+            {"ph": "s", "pid": documents.PID, "tid": documents.PID, "ts": 10.0 * n + 1, **flow},
+            {"ph": "f", "bp": "e", "pid": 0, "tid": 7, "ts": 10.0 * n + 6, **flow},
+            documents.kernel("k", 10.0 * n + 6, 1.0),
+        ]
+    loaded = load_document(events)
+    ops = loaded.trace.device.op.tolist()
+    assert [loaded.trace.names[loaded.trace.name[row]] for row in ops[-5:]] == [
+        f"op {n}" for n in range(MOST_KEYS - 2, MOST_KEYS + 3)
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(0, 3)), max_size=20))
+def test_a_forward_thread_is_the_one_where_most_ops_of_its_number_ran(
+    rows: list[tuple[int, int, int]],
+) -> None:
+    thread, sequence, number = np.array(sorted(rows), np.int64).reshape(-1, 3).T
+    thread = thread + 10
+    expected = [0] * len(thread)
+    forward = {}
+    for at in reversed(range(len(thread))):
+        if number[at] == 0:
+            forward[sequence[at]] = thread[at]
+    backward = np.flatnonzero(number > 0)
+    for wanted in {*number[backward].tolist()}:
+        own = [at for at in backward if number[at] == wanted]
+        threads = sorted(forward[sequence[at]] for at in own if sequence[at] in forward)
+        default = thread[own[0]] if forward else max(sorted({*thread}), key=thread.tolist().count)
+        for at in own:
+            expected[at] = max(dict.fromkeys(threads), key=threads.count, default=default)
+    assert forward_threads(thread, sequence, number).tolist() == expected
