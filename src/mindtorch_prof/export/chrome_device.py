@@ -102,7 +102,8 @@ def tracks(trace: Trace) -> IntArray:
         ends = open_until.setdefault((index, stream), [])
         number = next((n for n, until in enumerate(ends) if until <= start), len(ends))
         ends[number : number + 1] = [end]
-        track[row] = _FIRST_TASK_TRACK * (number + 1) + stream
+        # only a damaged file has streams with larger numbers; 64 bits must hold the track
+        track[row] = _FIRST_TASK_TRACK * (number + 1) + stream % _FIRST_TASK_TRACK
     return track
 
 

@@ -44,3 +44,11 @@ def test_tasks_inside_a_collective_are_on_tracks_of_their_own_and_one_arrow_lead
     ends = [e for e in events if e["ph"] == "f" and e["id"] == collective["args"]["correlation"]]
     assert [e["tid"] for e in ends] == [4]
     assert set(load(tmp_path / "trace.json").trace.device.stream.tolist()) == {2, 4}
+
+
+def test_a_task_on_a_stream_with_the_largest_number_is_written(tmp_path: Path) -> None:
+    stream = 2**63 - 2
+    task = {"ph": "X", "cat": "collective_task", "name": "Memcpy", "pid": 0, "tid": 1, "ts": 5.0, "dur": 2.0}
+    first = load_document([{**task, "args": {"device": 0, "stream": stream}}])
+    first.export_chrome_trace(tmp_path / "again.json")
+    assert load(tmp_path / "again.json").trace.device.stream.tolist() == [stream]
