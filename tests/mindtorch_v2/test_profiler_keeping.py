@@ -570,11 +570,14 @@ def test_ctrl_c_ends_the_wait_for_a_slow_disk_and_nothing_is_lost(
     each_core: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: str, own_handler: bool
 ) -> None:
     pwrite, is_writing, goes_on, is_slow = os.pwrite, threading.Event(), threading.Event(), threading.Event()
-    writers: list[threading.Thread] = []
+    keeper_has_closed, close = threading.Event(), spill_file.SpillFolder.close
+
+    def close_and_say(folder: Any) -> None:
+        close(folder)
+        keeper_has_closed.set()
 
     def slow_write(file: int, data: Any, at: int) -> int:
         if is_slow.is_set() and not goes_on.is_set():
-            writers.append(threading.current_thread())
             is_writing.set()
             assert goes_on.wait(60)
         return pwrite(file, data, at)
@@ -584,6 +587,7 @@ def test_ctrl_c_ends_the_wait_for_a_slow_disk_and_nothing_is_lost(
         threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
     monkeypatch.setattr(keeping, "_SILENT_S", 0.01)
+    monkeypatch.setattr(spill_file.SpillFolder, "close", close_and_say)
     monkeypatch.setattr(keeping, "PERIOD_S", 0.002 if stuck == "while recording" else 3600.0)
     monkeypatch.setattr(keeping, "warn_in_background", press_ctrl_c)
     monkeypatch.setattr(os, "pwrite", slow_write)
@@ -609,7 +613,7 @@ def test_ctrl_c_ends_the_wait_for_a_slow_disk_and_nothing_is_lost(
         signal.signal(signal.SIGINT, handler)
     in_memory = [names(prof.profiler._results.trace).count(f"aten::{op}") for op in ("add", "mul", "sub")]
     assert in_memory == [1, 1, 1]
-    writers[0].join(60)
+    keeper_has_closed.wait(60)
     read = spilled(tmp_path)
     assert [names(read).count(f"aten::{op}") for op in ("add", "mul", "sub")] == [1, 0, 0]
     assert read.health.dropped == 4  # mul and sub, and the ones() of each

@@ -288,7 +288,11 @@ class profile(EventAnswers):
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume recording."""
-        if self._recorder is None or ProfilerActivity.CPU not in set(activities):
+        wanted = set(activities)
+        for each in wanted:
+            if not isinstance(each, ProfilerActivity):
+                raise TypeError(f"activities must be of ProfilerActivity, got {each!r}")
+        if self._recorder is None or ProfilerActivity.CPU not in wanted:
             return
         if enabled:
             self._recorder.resume()
@@ -355,8 +359,8 @@ def checked_config(config: object) -> _ExperimentalConfig:
 
 
 def _check_switch(name: str, value: object, or_none: bool = False) -> None:
-    """Raise for a switch that is neither a truth value nor a number. or_none: None means off, as in torch."""
-    if isinstance(value, (int, float, np.bool_)) or (or_none and value is None):
+    """Raise for a switch that is neither a truth value nor a number. or_none: also None, which means off, and floats, as in torch."""
+    if isinstance(value, (int, np.bool_)) or (or_none and (value is None or isinstance(value, float))):
         return
     raise TypeError(f"{name} must be True or False, got {value!r}")
 
