@@ -69,11 +69,7 @@ class SpillFolder:
         number = self.place[0] + 1
         name = os.path.join(self.path, f"{number:06}{SEGMENT_SUFFIX}")
         file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), 0o666)
-        if sys.platform != "win32":
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of this process, not of forked ones
-            except OSError:  # a file system without locks
-                pass
+        _lock(file)
         before, self._file, self.place = self._file, file, (number, 0)
         if before >= 0:
             os.close(before)
@@ -107,6 +103,9 @@ class SpillFolder:
         content = b"".join([text, *integers])
         head = HEAD.pack(MAGIC, _checksum(content), len(text), len(content) - len(text))
         file, begin = self._file, self.place[1]
+        _lock(
+            file
+        )  # again: a process that closes a file, also one that it only read (a snapshot), loses its locks on it
         try:
             at = _write_at(file, head + content, begin, meanwhile)
         except OSError:
@@ -170,6 +169,15 @@ def _written(path: str, content: bytes) -> bool:
     except OSError:
         return False
     return True
+
+
+def _lock(file: int) -> None:
+    """Show that this process, not one that was forked from it, writes a segment."""
+    if sys.platform != "win32":
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # a file system without locks
+            pass
 
 
 def _checksum(content: bytes) -> int:

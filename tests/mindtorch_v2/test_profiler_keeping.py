@@ -467,9 +467,12 @@ def test_workers_of_a_data_loader_leave_the_recording_of_their_parent_alone(with
     assert not recording.health.notes
 
 
-def test_a_recording_that_is_under_way_can_be_opened(tmp_path: Path) -> None:
+@pytest.mark.parametrize("after_snapshot", [False, True])
+def test_a_recording_that_is_under_way_can_be_opened(tmp_path: Path, after_snapshot: bool) -> None:
     with profile(spill_dir=tmp_path) as prof:
         torch.ones(2) + 1
+        if after_snapshot:  # which opens and closes the files
+            prof.snapshot()
         prof.profiler._recorder.keeper.take()
         ours, theirs = os.pipe()
         if not os.fork():  # another process, which has no lock on the file
