@@ -13,6 +13,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Protocol, cast
 
 from . import core
@@ -144,6 +145,13 @@ def _messages_beside(output: str | None) -> Iterator[None]:
         yield
 
 
+def _load_before_limit(options: argparse.Namespace) -> None:
+    """Import what a command says that it needs before memory is limited."""
+    load = getattr(options, "load", None)
+    if load is not None:
+        load(options)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one sub-command and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -160,7 +168,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with (
             show_everything(getattr(options, "wide", False)),
             _messages_beside(getattr(options, "output", None)),
-            memory_limit(options.max_memory),
+            memory_limit(options.max_memory, partial(_load_before_limit, options)),
         ):
             code: int = options.run(options)
         sys.stdout.flush()

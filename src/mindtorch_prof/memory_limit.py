@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .number_formats import format_memory
@@ -14,10 +14,11 @@ _LEAST = 16 << 20
 
 
 @contextmanager
-def memory_limit(size: int | None) -> Iterator[None]:
+def memory_limit(size: int | None, load: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Within this context, more memory than `size` bytes (program, columns and buffers; not mapped files) is a MemoryError. None: no limit.
 
-    Processes that are started in it have the same limit each.
+    Processes that are started in it have the same limit each. load: imports libraries for linear algebra besides NumPy's, if they will be
+    needed; called before the limit.
     """
     if size is None:
         yield
@@ -26,8 +27,10 @@ def memory_limit(size: int | None) -> Iterator[None]:
         import resource
     except ImportError:
         raise MemoryError(f"memory cannot be limited on {sys.platform}") from None
-    import numpy as np  # noqa: F401  before the limit: its BLAS ends the process if it gets too little memory while it is loaded
+    # Before the limit: OpenBLAS ends the process, or tries again for ever, if it gets too little memory while it is loaded.
+    import numpy as np  # noqa: F401
 
+    load()
     before, most = resource.getrlimit(resource.RLIMIT_DATA)
     bounds = [limit for limit in (size, before, most) if limit != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), most))

@@ -13,6 +13,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,14 @@ _PIECE = 5 << 10  # bytes: zlib lets other threads run if there are more
 Block = tuple[tuple[str, int], np.ndarray]  # a part of a log, and which
 
 
+class WrittenChunk(NamedTuple):
+    """Where the bytes of a chunk are that is not part of the recording yet."""
+
+    file: int
+    begin: int
+    end: int
+
+
 class SpillFolder:
     """The folder of one recording that is being written.
 
@@ -48,22 +57,20 @@ class SpillFolder:
         self.path = _new_folder(os.path.abspath(parent))
         self.pid = os.getpid()
         self.n_bytes = 0  # in all segments
-        self._number = 0
         self._file = -1
-        self._at = 0
+        self.place = (
+            0,
+            0,
+        )  # where the last chunk ends: the number of its segment, and how many bytes of that
         self._has_reserve = _written(os.path.join(self.path, _RESERVE), bytes(_RESERVE_BYTES))
         self._next_segment()
 
     def _next_segment(self) -> None:
-        name = os.path.join(self.path, f"{self._number + 1:06}{SEGMENT_SUFFIX}")
+        number = self.place[0] + 1
+        name = os.path.join(self.path, f"{number:06}{SEGMENT_SUFFIX}")
         file = os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0), 0o666)
-        if sys.platform != "win32":
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of this process, not of forked ones
-            except OSError:  # a file system without locks
-                pass
-        before, self._file, self._at = self._file, file, 0
-        self._number += 1
+        _lock(file)
+        before, self._file, self.place = self._file, file, (number, 0)
         if before >= 0:
             os.close(before)
 
@@ -75,7 +82,16 @@ class SpillFolder:
     ) -> None:
         """Append a chunk. Raises OSError if it cannot be written as a whole; the chunks before it stay whole. meanwhile: called again and again
         while a long chunk is written."""
-        if self._at > SEGMENT_BYTES:
+        self.accept(self.put(header, blocks, meanwhile))
+
+    def put(
+        self,
+        header: Mapping[str, object],
+        blocks: Iterable[Block] = (),
+        meanwhile: Callable[[], None] | None = None,
+    ) -> WrittenChunk:
+        """The first half of `write`: all bytes of a chunk after the last one; the next chunk takes their place unless it is accepted."""
+        if self.place[1] > SEGMENT_BYTES:
             self._next_segment()
         blocks = list(blocks)
         listed = [[kind, thread, block.size] for (kind, thread), block in blocks]
@@ -86,20 +102,28 @@ class SpillFolder:
         integers = [np.ascontiguousarray(block).view(np.uint8).data for _, block in blocks if block.size]
         content = b"".join([text, *integers])
         head = HEAD.pack(MAGIC, _checksum(content), len(text), len(content) - len(text))
-        file, begin = self._file, self._at
+        file, begin = self._file, self.place[1]
+        _lock(
+            file
+        )  # again: a process that closes a file, also one that it only read (a snapshot), loses its locks on it
         try:
             at = _write_at(file, head + content, begin, meanwhile)
         except OSError:
-            self._cut()
+            self.cut()
             raise
-        if (self._file, self._at) == (file, begin):  # else a signal handler wrote it, and perhaps more
-            self.n_bytes += at - begin
-            self._at = at
+        return WrittenChunk(file, begin, at)
 
-    def _cut(self) -> None:
-        """Remove what there is of a chunk that could not be written as a whole."""
+    def accept(self, chunk: WrittenChunk) -> None:
+        """The second half of `write`: the next chunk comes after this one."""
+        number, at = self.place
+        if (self._file, at) == (chunk.file, chunk.begin):  # else a signal handler wrote it, and perhaps more
+            self.n_bytes += chunk.end - chunk.begin
+            self.place = (number, chunk.end)
+
+    def cut(self) -> None:
+        """Remove what there is of a chunk that could not be written as a whole, or was not accepted."""
         try:
-            os.ftruncate(self._file, self._at)
+            os.ftruncate(self._file, self.place[1])
         except OSError:
             pass
 
@@ -145,6 +169,15 @@ def _written(path: str, content: bytes) -> bool:
     except OSError:
         return False
     return True
+
+
+def _lock(file: int) -> None:
+    """Show that this process, not one that was forked from it, writes a segment."""
+    if sys.platform != "win32":
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:  # a file system without locks
+            pass
 
 
 def _checksum(content: bytes) -> int:

@@ -120,6 +120,17 @@ def test_chunks_that_a_signal_handler_writes_between_stay(
     assert contents(folder.path) == [(0, [[1, 2, 3]]), (1, [[4]]), (2, [[5]])]
 
 
+def test_a_chunk_that_is_not_accepted_is_no_part_of_the_recording(tmp_path: Path) -> None:
+    folder = SpillFolder(tmp_path)
+    folder.write({"n": 0}, [block(1)])
+    folder.put({"n": 1}, [block(*range(1000))])
+    chunks = SpilledChunks(folder.path, folder.place)
+    assert ([chunk.header["n"] for chunk in chunks], chunks.damage) == ([0], "")
+    folder.cut()
+    folder.write({"n": 2}, [block(3)])
+    assert contents(folder.path) == [(0, [[1]]), (2, [[3]])]
+
+
 def test_a_long_chunk_lets_others_work_between_its_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_prof.torch_api.function_events import FunctionEventAvg
+from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile, record_function
 
 
@@ -292,6 +293,22 @@ def test_a_switch_that_is_no_truth_value_is_refused_and_leaves_nothing_on(name: 
     with profile() as prof:
         torch.ones(2)
     assert [event.name for event in prof.events()] == ["aten::ones", "aten::empty", "aten::fill_"]
+
+
+@pytest.mark.parametrize("name", ["record_shapes", "with_flops"])
+def test_shapes_and_flops_take_no_float_as_in_torch(name: str) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be True or False"):
+        profile(**{name: 2.5}).start()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("verbose", "x"), ("profile_all_threads", []), ("trace_only", ""), ("custom_profiler_config", 3)],
+)
+def test_wrong_types_in_the_experimental_settings_are_refused_as_in_torch(name: str, value: object) -> None:
+    with pytest.raises(TypeError, match=name):
+        _ExperimentalConfig(**{name: value})  # type: ignore[arg-type]
+    assert _ExperimentalConfig(verbose=None, trace_only=1).trace_only  # type: ignore[arg-type]
 
 
 def test_none_switches_memory_off_as_in_torch() -> None:

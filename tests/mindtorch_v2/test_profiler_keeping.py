@@ -33,6 +33,7 @@ from mindtorch_prof.trace import Trace
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile, record_function, schedule
 from mindtorch_v2.profiler.record import core, keeping, python_core, spill_tables
+from mindtorch_v2.profiler.recording import recording_now
 
 FLAGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 EVERYTHING = dict.fromkeys(FLAGS, True)
@@ -466,9 +467,12 @@ def test_workers_of_a_data_loader_leave_the_recording_of_their_parent_alone(with
     assert not recording.health.notes
 
 
-def test_a_recording_that_is_under_way_can_be_opened(tmp_path: Path) -> None:
+@pytest.mark.parametrize("after_snapshot", [False, True])
+def test_a_recording_that_is_under_way_can_be_opened(tmp_path: Path, after_snapshot: bool) -> None:
     with profile(spill_dir=tmp_path) as prof:
         torch.ones(2) + 1
+        if after_snapshot:  # which opens and closes the files
+            prof.snapshot()
         prof.profiler._recorder.keeper.take()
         ours, theirs = os.pipe()
         if not os.fork():  # another process, which has no lock on the file
@@ -553,6 +557,135 @@ def test_the_end_of_a_recording_says_that_it_waits_for_a_slow_disk(
     assert "the disk is slow" in message
     assert str(tmp_path) in message
     assert names(prof.profiler._results.trace).count("aten::add") == 1
+
+
+class _OwnInterrupt(Exception):
+    pass
+
+
+def _raise_own(number: int, frame: Any) -> None:
+    raise _OwnInterrupt
+
+
+@pytest.mark.parametrize("own_handler", [False, True])
+@pytest.mark.parametrize("stuck", ["while recording", "at the end"])
+def test_ctrl_c_ends_the_wait_for_a_slow_disk_and_nothing_is_lost(
+    each_core: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stuck: str, own_handler: bool
+) -> None:
+    pwrite, is_writing, goes_on, is_slow = os.pwrite, threading.Event(), threading.Event(), threading.Event()
+    keeper_has_closed, close = threading.Event(), spill_file.SpillFolder.close
+
+    def close_and_say(folder: Any) -> None:
+        close(folder)
+        keeper_has_closed.set()
+
+    def slow_write(file: int, data: Any, at: int) -> int:
+        if is_slow.is_set() and not goes_on.is_set():
+            is_writing.set()
+            assert goes_on.wait(60)
+        return pwrite(file, data, at)
+
+    def press_ctrl_c(message: str) -> None:
+        """Called while the program waits."""
+        threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+    monkeypatch.setattr(keeping, "_SILENT_S", 0.01)
+    monkeypatch.setattr(spill_file.SpillFolder, "close", close_and_say)
+    monkeypatch.setattr(keeping, "PERIOD_S", 0.002 if stuck == "while recording" else 3600.0)
+    monkeypatch.setattr(keeping, "warn_in_background", press_ctrl_c)
+    monkeypatch.setattr(os, "pwrite", slow_write)
+    handler = signal.signal(signal.SIGINT, _raise_own if own_handler else signal.default_int_handler)
+    try:
+        prof = profile(spill_dir=tmp_path, record_shapes=True)
+        prof.start()
+        torch.ones(2) + 1
+        prof.profiler._recorder.keeper.take()
+        is_slow.set()
+        torch.ones(2) * 2
+        assert stuck == "at the end" or is_writing.wait(60)
+        torch.ones(2) - 3
+        with pytest.raises(_OwnInterrupt if own_handler else KeyboardInterrupt):
+            prof.stop()
+        assert is_writing.is_set()
+        assert signal.getsignal(signal.SIGINT) is (_raise_own if own_handler else signal.default_int_handler)
+        assert recording_now() is False
+        read = spilled(tmp_path)
+        assert (names(read).count("aten::add"), names(read).count("aten::mul")) == (1, 0)
+    finally:
+        goes_on.set()
+        signal.signal(signal.SIGINT, handler)
+    in_memory = [names(prof.profiler._results.trace).count(f"aten::{op}") for op in ("add", "mul", "sub")]
+    assert in_memory == [1, 1, 1]
+    keeper_has_closed.wait(60)
+    read = spilled(tmp_path)
+    assert [names(read).count(f"aten::{op}") for op in ("add", "mul", "sub")] == [1, 0, 0]
+    assert read.health.dropped == 4  # mul and sub, and the ones() of each
+    assert "4 events could not be written: the program was interrupted while it waited" in read.health.line()
+    assert "left out" not in read.health.line()
+
+
+def test_after_ctrl_c_at_a_slow_disk_a_recording_that_goes_on_is_kept_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pwrite, goes_on = os.pwrite, threading.Event()
+
+    def slow_write(file: int, data: Any, at: int) -> int:
+        if threading.current_thread() is not threading.main_thread():
+            assert goes_on.wait(60)
+        return pwrite(file, data, at)
+
+    def press_ctrl_c(message: str) -> None:
+        threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+
+    monkeypatch.setattr(keeping, "_SILENT_S", 0.01)
+    monkeypatch.setattr(keeping, "PERIOD_S", 3600.0)
+    monkeypatch.setattr(keeping, "warn_in_background", press_ctrl_c)
+    prof = profile(spill_dir=tmp_path, acc_events=True)
+    prof.start()
+    torch.ones(2) + 1
+    monkeypatch.setattr(os, "pwrite", slow_write)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            prof.stop()
+        prof.start()
+        torch.ones(2) * 2
+        prof.stop()
+    finally:
+        goes_on.set()
+    assert [names(prof.profiler._results.trace).count(f"aten::{op}") for op in ("add", "mul")] == [1, 1]
+
+
+_TERMINATED_AT_THE_END = """
+import os, signal, sys, threading
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile
+from mindtorch_v2.profiler.record import keeping
+
+pwrite, goes_on = os.pwrite, threading.Event()
+
+def slow_write(file, data, at):
+    assert goes_on.wait(60)
+    return pwrite(file, data, at)
+
+def terminate(message):  # called while the program waits for the disk
+    threading.Timer(0.1, goes_on.set).start()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+keeping._SILENT_S, keeping.PERIOD_S, keeping.warn_in_background = 0.01, 3600.0, terminate
+prof = profile(spill_dir=sys.argv[1])
+prof.start()
+torch.ones(2) + 1
+os.pwrite = slow_write
+prof.stop()
+"""
+
+
+def test_sigterm_while_the_end_is_written_to_a_slow_disk_loses_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _TERMINATED_AT_THE_END, os.fspath(tmp_path)]
+    assert subprocess.run(command, check=False, timeout=600).returncode == -signal.SIGTERM
+    read = spilled(tmp_path)
+    assert names(read).count("aten::add") == 1
+    assert read.health
 
 
 def test_a_disk_slower_than_the_recording_takes_bounded_memory_and_what_is_dropped_is_said(

@@ -193,6 +193,14 @@ def test_collection_can_be_switched_off_and_on() -> None:
     assert names(prof) == ["aten::add", "aten::mul", "aten::sub"]
 
 
+def test_switching_collection_of_something_else_is_refused_as_in_torch() -> None:
+    with profile() as prof:
+        with pytest.raises(TypeError, match="ProfilerActivity, got 'CPU'"):
+            prof.toggle_collection_dynamic(False, ["CPU"])  # type: ignore[list-item]
+        X + X
+    assert names(prof) == ["aten::add"]
+
+
 # -------------------------------------------------------------------------------- settings
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from threading import Timer
+from threading import Event, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,6 +30,10 @@ _READING = ("SELECT", "EXPLAIN", "MULTI")  # kinds of statements; MULTI: a pivot
 
 class QueryError(ValueError):
     """An SQL statement that is not valid."""
+
+
+class QueryMemoryError(QueryError):
+    """An SQL statement that needs more memory than it may have."""
 
 
 class MissingPackageError(ImportError):
@@ -87,26 +91,52 @@ def answer(
     connection = connect(source, named)
     import duckdb
 
-    timer = Timer(seconds, connection.interrupt)
     try:
         if not allow_files:
             _check_statement(sql)
             _lock(connection, memory)
-        timer.start()
-        cursor = connection.execute(sql)
-        names = [column[0] for column in cursor.description or ()]
-        rows, n_rows = _fetched(cursor, top)
+        names, rows, n_rows = _executed(connection, sql, top, seconds)
     except duckdb.InterruptException as error:
         raise QueryError(f"interrupted after {seconds:g} seconds") from error
     except duckdb.OutOfMemoryException as error:
-        raise QueryError(f"the statement needs more memory than {format_memory(memory)}") from error
+        raise QueryMemoryError(f"the statement needs more memory than {format_memory(memory)}") from error
     except duckdb.Error as error:
         raise QueryError(_message(error, named)) from error
     finally:
-        timer.cancel()
         connection.close()
     sheet = Sheet({name: [row[i] for row in rows] for i, name in enumerate(_distinct(names))}, len(rows))
     return Answer(sheet, n_rows)
+
+
+def _executed(
+    connection: DuckDBPyConnection, sql: str, top: int, seconds: float
+) -> tuple[list[str], list[tuple[object, ...]], int]:
+    """The names of the columns of a result, its first rows, and how many it has. On a thread: DuckDB does not look for signals, and Ctrl-C
+    would have to wait."""
+    results: list[tuple[list[str], list[tuple[object, ...]], int]] = []
+    errors: list[BaseException] = []
+
+    def execute() -> None:
+        try:
+            cursor = connection.execute(sql)
+            names = [column[0] for column in cursor.description or ()]
+            results.append((names, *_fetched(cursor, top)))
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            ended.set()
+
+    ended = Event()  # not Thread.join: interrupted, it may take a thread that runs for one that has ended (Python 3.10 to 3.12)
+    Thread(target=execute, daemon=True).start()
+    try:
+        ended.wait(seconds)
+    finally:
+        while not ended.is_set():  # an interrupt that comes before the statement begins has no effect
+            connection.interrupt()
+            ended.wait(0.1)
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def _fetched(cursor: DuckDBPyConnection, top: int) -> tuple[list[tuple[object, ...]], int]:

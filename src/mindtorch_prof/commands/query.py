@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     if options.tables:
         _print_tables(loaded, options)
         return 0
-    from ..analysis.query import MOST_MEMORY, MissingPackageError, QueryError, answer
+    from ..analysis.query import MOST_MEMORY, MissingPackageError, QueryError, QueryMemoryError, answer
 
     sql = sys.stdin.read() if options.sql == "-" else options.sql
     try:
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
                 memory=options.max_memory or MOST_MEMORY,
             )
     except (MissingPackageError, QueryError) as error:
-        raise CommandError(str(error)) from error
+        raise CommandError(str(error), 3 if isinstance(error, QueryMemoryError) else 2) from error
     _common.print_rows(
         result.sheet.rows(),
         options.format,

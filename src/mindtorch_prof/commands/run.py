@@ -32,6 +32,7 @@ from ..text_escaping import terminal_text
 from . import _common, show
 from ._common import CommandError
 from ._options import path_to_write
+from ._plugins import plugins
 
 if TYPE_CHECKING:
     from ..live.program import Program
@@ -131,6 +132,19 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         metavar="PROGRAM ...",
         help="the program and its arguments",
     )
+    parser.set_defaults(load=load)
+
+
+def load(options: argparse.Namespace) -> None:
+    """Import the library that the program runs on, before memory is limited."""
+    if _chosen_torch(options) == REAL:
+        importlib.import_module("torch")
+    elif "run" in plugins():
+        plugins()["run"].load()
+        import numpy as np
+
+        matrix = np.ones((128, 128))
+        matrix @ matrix  # OpenBLAS ends the process if there is no memory for the buffer of its first product
 
 
 def run(options: argparse.Namespace) -> int:
@@ -205,8 +219,6 @@ def _chosen_torch(options: argparse.Namespace) -> str:
 
 def _run_with_library(options: argparse.Namespace) -> int:
     """Run the program under mindtorch_v2, which says by an entry point how."""
-    from ._plugins import plugins
-
     for name in ("every", "seconds", "on_signal"):
         if getattr(options, name) is not None:
             raise CommandError(f"--{name.replace('_', '-')} needs real torch (--torch real)")

@@ -30,15 +30,15 @@ class EndingSignals:
     """Does something before a signal ends the process.
 
     finish: called with the number of a signal that the program does not handle itself. leave: ends the process after it, as the signal
-    would have; no further line of the program runs. before_own: called before the program's own handler, where there is one when the
-    signals are caught; None: such signals are left alone.
+    would have; no further line of the program runs. before_own: called with the number before the program's own handler, where there is one
+    when the signals are caught; None: such signals are left alone.
     """
 
     def __init__(
         self,
         finish: Callable[[int], None],
         leave: Callable[[int], None] | None = None,
-        before_own: Callable[[], None] | None = None,
+        before_own: Callable[[int], None] | None = None,
     ) -> None:
         self._finish, self._leave, self._before_own = finish, leave or die_of, before_own
         self._pid = os.getpid()
@@ -71,7 +71,7 @@ class EndingSignals:
         """A signal that the program handles: it decides what happens."""
         own = self._caught.get(number)
         if os.getpid() == self._pid and self._before_own is not None:
-            self._before_own()
+            self._before_own(number)
         if callable(own):
             own(number, frame)
 

@@ -71,19 +71,24 @@ class Chunk(NamedTuple):
 
 
 class SpilledChunks:
-    """The whole chunks of a recording. Blocks are mapped from the files, not read."""
+    """The whole chunks of a recording. Blocks are mapped from the files, not read. until: the number of a segment, and how many bytes of it
+    count; what comes after that is left out."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = os.fspath(folder)
+    def __init__(self, folder: str | os.PathLike[str], until: tuple[int, int] | None = None) -> None:
+        self.folder, self._until = os.fspath(folder), until
         self.count = 0
         self.damage = ""  # what came after the last whole chunk
 
     def __iter__(self) -> Iterator[Chunk]:
         self.count, self.damage = 0, ""
         segments = _segments(self.folder)
+        if self._until is not None:
+            segments = segments[: self._until[0]]
         for place, path in enumerate(segments):
             with open(path, "rb") as file:
                 size = os.fstat(file.fileno()).st_size
+                if self._until is not None and place + 1 == self._until[0]:
+                    size = min(size, self._until[1])
                 content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
             at = 0
             while at < size:
@@ -222,10 +227,10 @@ def _synthetic_op(entry: list[Any]) -> SyntheticOp:
 # ---------------------------------------------------------------------------------------------------- recordings
 
 
-def spilled_logs(folder: str | os.PathLike[str]) -> Logs:
-    """All blocks of a recording."""
+def spilled_logs(folder: str | os.PathLike[str], until: tuple[int, int] | None = None) -> Logs:
+    """All blocks of a recording. until: as for `SpilledChunks`."""
     logs = Logs()
-    for chunk in SpilledChunks(folder):
+    for chunk in SpilledChunks(folder, until):
         _add_blocks(logs, chunk)
     return logs
 

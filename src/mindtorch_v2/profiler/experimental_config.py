@@ -42,6 +42,16 @@ class _ExperimentalConfig:
         self.custom_profiler_config = custom_profiler_config
         self.adjust_timestamps = adjust_timestamps
         self.trace_only = trace_only
+        for name, value in vars(self).items():
+            expected = {
+                "profiler_metrics": list,
+                "performance_events": list,
+                "custom_profiler_config": str,
+            }.get(name)
+            # as in torch, a switch is anything that has a truth value of its own, such as 0 or None; a str or a list has none
+            if not (hasattr(value, "__bool__") if expected is None else isinstance(value, expected)):
+                kind = "True or False" if expected is None else f"a {expected.__name__}"
+                raise TypeError(f"{name} of _ExperimentalConfig must be {kind}, got {value!r}")
 
     def __repr__(self) -> str:
         return f"_ExperimentalConfig({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"

@@ -213,8 +213,14 @@ class profile(EventAnswers):
         if recorder is None or not recorder.running:
             return
         began = time.perf_counter_ns()
-        recorder.stop()
-        self._recorded, self._unsealed = None, stopped(recorder, self.ended_by, goes_on=self.acc_events)
+        try:
+            stop_keeping(recorder, self.ended_by, goes_on=self.acc_events)
+        finally:
+            if not recorder.running:  # also if Ctrl-C ended the wait for a slow disk
+                self._stopped(recorder, began)
+
+    def _stopped(self, recorder: Recorder, began: int) -> None:
+        self._recorded, self._unsealed = None, stopped(recorder, goes_on=self.acc_events)
         if self.acc_events:  # the recorder will go on with the same rows
             self._seal_now()
         _warn_of_strangers(recorder)
@@ -282,7 +288,11 @@ class profile(EventAnswers):
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Pause or resume recording."""
-        if self._recorder is None or ProfilerActivity.CPU not in set(activities):
+        wanted = set(activities)
+        for each in wanted:
+            if not isinstance(each, ProfilerActivity):
+                raise TypeError(f"activities must be of ProfilerActivity, got {each!r}")
+        if self._recorder is None or ProfilerActivity.CPU not in wanted:
             return
         if enabled:
             self._recorder.resume()
@@ -349,8 +359,8 @@ def checked_config(config: object) -> _ExperimentalConfig:
 
 
 def _check_switch(name: str, value: object, or_none: bool = False) -> None:
-    """Raise for a switch that is neither a truth value nor a number. or_none: None means off, as in torch."""
-    if isinstance(value, (int, float, np.bool_)) or (or_none and value is None):
+    """Raise for a switch that is neither a truth value nor a number. or_none: also None, which means off, and floats, as in torch."""
+    if isinstance(value, (int, np.bool_)) or (or_none and (value is None or isinstance(value, float))):
         return
     raise TypeError(f"{name} must be True or False, got {value!r}")
 
@@ -380,11 +390,19 @@ def finished(recorder: Recorder) -> Results:
     return Results(_torch_view(stopped(recorder)()))
 
 
-def stopped(recorder: Recorder, ended_by: str = FINISHED, goes_on: bool = False) -> Callable[[], Trace]:
+def stop_keeping(recorder: Recorder, ended_by: str, goes_on: bool) -> None:
+    """Stop a recorder; if it is spilled, wait until all of it is written. What interrupts the wait is raised, and the recorder is stopped."""
+    try:
+        recorder.stop()
+    finally:
+        if isinstance(recorder.keeper, SpillKeeper) and not recorder.running:
+            recorder.keeper.finish_stopped(ended_by, recorder.ended_ns, goes_on)
+
+
+def stopped(recorder: Recorder, goes_on: bool = False) -> Callable[[], Trace]:
     """A function that seals what a recorder recorded, which was stopped. goes_on: it may start again."""
     keeper, window_ns = recorder.keeper, (recorder.begun_ns, recorder.ended_ns)
     if isinstance(keeper, SpillKeeper):
-        keeper.finish(ended_by, ended_ns=recorder.ended_ns, goes_on=goes_on)
         logs_of = keeper.logs
     else:
         recorder.logs.add(recorder.hand_over())

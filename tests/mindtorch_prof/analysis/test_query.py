@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -134,6 +137,17 @@ def test_only_the_rows_that_are_shown_are_kept_and_all_are_counted(three_steps: 
     assert result.sheet["n"].tolist() == [0, 1, 2]
     assert result.n_rows == 200_000
     assert size < 8 << 20
+
+
+def test_ctrl_c_ends_a_statement(three_steps: Any) -> None:
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
+    from mindtorch_prof.analysis.query import query
+
+    endless = "select sum(a.range * b.range) from range(100000000) a, range(100000000) b"
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        query(three_steps, endless, seconds=30)
+    assert query(three_steps, "select 1 as one")["one"].tolist() == [1]
 
 
 def test_a_statement_that_needs_more_memory_is_refused_in_one_sentence(three_steps: Any) -> None:

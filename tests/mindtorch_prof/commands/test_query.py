@@ -34,6 +34,15 @@ def test_without_duckdb_the_command_says_what_to_install(
     assert "pip install mindtorch_v2[sql]" in capsys.readouterr().err
 
 
+def test_a_statement_that_needs_more_than_max_memory_ends_with_code_3(
+    three_steps_path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
+    sql = "select count(*) from (select distinct range, repeat('x', 99) || range from range(20000000))"
+    assert cli.main(["query", three_steps_path, sql, "--max-memory", "500MB"]) == 3
+    assert "memory" in capsys.readouterr().err
+
+
 def test_a_table_that_is_not_there_ends_with_code_2(
     three_steps_path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +23,7 @@ from mindtorch_prof.sealing.newest import n_events, newest
 from mindtorch_prof.sealing.unfinished import begun_until
 from mindtorch_prof.spill_file import SpillFolder
 
-from .recorder import Recorder
+from .recorder import OwnThread, Recorder
 from .spill_tables import SpillTables
 
 SIGNALS_VARIABLE = "MINDTORCH_SPILL_SIGNALS"  # 0: spilled recordings leave the handlers of signals alone
@@ -103,7 +105,7 @@ class Keeper:
     def begin(self) -> None:
         """Take rows from now on."""
         self._ends.clear()
-        self._thread = threading.Thread(target=self._run, name="mindtorch profiler", daemon=True)
+        self._thread = OwnThread(self._run)
         self._thread.start()
 
     def end(self) -> None:
@@ -117,6 +119,9 @@ class Keeper:
     def _wait_for(self, thread: threading.Thread) -> None:
         """Wait until the thread that takes rows has ended."""
         thread.join()
+
+    def let_go(self) -> None:
+        """Leave the process as it was before `begin`; after `end`, when nothing more has to be kept."""
 
     def _set_turn(self, seconds: float | None) -> None:
         """From so many seconds on, threads that record give way to this one, which takes their rows; None: they do not."""
@@ -201,7 +206,11 @@ class RingKeeper(Keeper):
 
 
 class SpillKeeper(Keeper):
-    """Writes everything to a spill folder."""
+    """Writes everything to a spill folder.
+
+    Threads of its own write; the program waits for them only in `end` and `finish_stopped`. If it is interrupted there (Ctrl-C), it is not
+    made to wait again: the folder stays as it is, and what is not in it stays in memory.
+    """
 
     def __init__(self, recorder: Recorder, parent: str) -> None:
         super().__init__(recorder)
@@ -210,12 +219,16 @@ class SpillKeeper(Keeper):
         self._pending: list[tuple[dict[str, Any], Logs]] = []  # chunks that are not written yet
         self._unsearched: list[Logs] = []  # rows whose callers are not known yet
         self._error = ""
-        self._signals = EndingSignals(
-            lambda number: self.finish(f"signal {signal_name(number)}"), before_own=self._take_in_handler
-        )
+        # held while rows, chunks and tables change hands; never while a disk is at work
+        self._state = threading.RLock()
+        self._interrupted = False  # the program does not wait for the disk
+        self._ended_by = FINISHED
+        self._signals = EndingSignals(self._finish_in_handler, before_own=self._take_in_handler)
 
     def begin(self) -> None:
         """Write from now on, also at the end of a program that does not stop the recording."""
+        if self._interrupted:  # rows stay in memory
+            return
         self._facts_of_start()
         atexit.register(self._at_exit)
         if os.environ.get(SIGNALS_VARIABLE) != "0":
@@ -228,33 +241,68 @@ class SpillKeeper(Keeper):
             self._pending.append((self._tables.header(Logs(), {}, ended=None, ended_ns=0), Logs()))
             self._write_pending()
 
-    def end(self) -> None:
-        """Write no more in the background."""
-        super().end()
+    def let_go(self) -> None:
+        """Give signals back; a recording that was stopped needs nothing at the end of the program."""
         self._signals.release()
         atexit.unregister(self._at_exit)
 
     def _wait_for(self, thread: threading.Thread) -> None:
-        thread.join(_SILENT_S)
-        if thread.is_alive():
-            waiting = sum(logs.nbytes for _, logs in [*self._pending])
-            warn_in_background(
-                f"{self.folder.path}: the disk is slow; the end of the recording waits until {waiting / 1e6:.1f} MB are written"
-            )
-            thread.join()
+        with self._interruptible():
+            thread.join(_SILENT_S)
+            if thread.is_alive():
+                waiting = sum(logs.nbytes for _, logs in [*self._pending])
+                warn_in_background(
+                    f"{self.folder.path}: the disk is slow; the end of the recording waits until {waiting / 1e6:.1f} MB are written; "
+                    "Ctrl-C ends the wait"
+                )
+                thread.join()
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:  # of a signal handler, such as KeyboardInterrupt
+            self._wait_no_longer()
+            raise
+
+    def _wait_no_longer(self) -> None:
+        """Keep in memory what is not in the folder by now; from now on, threads that write neither take rows nor add chunks."""
+        with self._state:
+            self._interrupted = True
+            self._error = self._error or "the program was interrupted while it waited for the disk"
+            if self.recorder.core is not None:
+                self._make_pending()
+
+    def _run(self) -> None:
+        super()._run()
+        if self._interrupted:
+            self.finish(self._ended_by, ended_ns=self.recorder.ended_ns)
 
     def _use_the_time(self, until: float) -> None:
         """Find the callers of ops, for the next header: thread by thread, as NumPy lets the program run in between, and what is recorded
         meanwhile has to be written in time."""
         while self._unsearched:
             with self._lock:
-                if self._unsearched:
-                    self._tables.find_callers(self._unsearched.pop(0))
+                self._search_next()
             if time.monotonic() > until and sum(part.nbytes for part in self._unsearched) < _MOST_UNSEARCHED:
                 return
 
-    def _take_in_handler(self) -> None:
-        """Write what was recorded until now: the program's handler of a signal, which comes next, may end the process."""
+    def _search_next(self) -> None:
+        with self._state:
+            if self._interrupted:  # the program builds the trace, and finds them itself
+                self._unsearched.clear()
+            if self._unsearched:
+                self._tables.find_callers(self._unsearched.pop(0))
+
+    def _finish_in_handler(self, number: int) -> None:
+        if not self._interrupted:
+            self.finish(f"signal {signal_name(number)}")
+
+    def _take_in_handler(self, number: int) -> None:
+        """Write what was recorded until now: the program's handler of a signal, which comes next, may end the process. Where the program
+        waits for the disk, Ctrl-C means that it should not."""
+        if self._interrupted or (self._ends.is_set() and number == signal.SIGINT):
+            return
         try:
             self.take()
         except Exception as error:  # never in the place of what the program does at the signal
@@ -266,14 +314,16 @@ class SpillKeeper(Keeper):
         self.finish(reason)
 
     def _keep(self) -> None:
-        logs = self._make_pending()
+        with self._state:
+            logs = Logs() if self._interrupted else self._make_pending()
         self._write_pending()
         self._unsearched += self._tables.parts_to_search(logs)
 
     def _keep_while_writing(self) -> None:
         """A disk that is slower than the recording may take minutes for a chunk: what is recorded meanwhile waits, as far as it may."""
-        if self.recorder.core is not None:
-            self._unsearched += self._tables.parts_to_search(self._make_pending())
+        with self._state:
+            if self.recorder.core is not None and not self._interrupted:
+                self._unsearched += self._tables.parts_to_search(self._make_pending())
 
     def _make_pending(self) -> Logs:
         """Take rows; they wait until they are written. None are given where too many wait already, and these were dropped."""
@@ -300,10 +350,10 @@ class SpillKeeper(Keeper):
         return Logs()
 
     def _write_pending(self) -> None:
-        while self._pending and self.folder.is_open:
+        while self._pending and self.folder.is_open and not self._interrupted:
             first = self._pending[0]
             try:
-                self.folder.write(first[0], first[1], self._keep_while_writing)
+                chunk = self.folder.put(first[0], first[1], self._keep_while_writing)
             except OSError as error:
                 if not self._error:
                     self._error = error.strerror or str(error)
@@ -311,8 +361,41 @@ class SpillKeeper(Keeper):
                         f"{self.folder.path}: {self._error}; what was recorded until now is there, the rest waits in memory"
                     )
                 return
-            if self._pending and self._pending[0] is first:
-                del self._pending[0]
+            with self._state:
+                if self._interrupted:  # the program has this chunk in memory
+                    self.folder.cut()
+                elif self._pending and self._pending[0] is first:  # else a signal handler wrote it
+                    self.folder.accept(chunk)
+                    del self._pending[0]
+
+    def finish_stopped(self, reason: str, ended_ns: int, goes_on: bool) -> None:
+        """`finish` for a recording that was stopped, on a thread: a write cannot be interrupted, waiting for a thread can."""
+        self._ended_by = reason
+        errors: list[BaseException] = []
+
+        def finish() -> None:
+            sys.setprofile(None)  # of an outer recording that traces all threads
+            try:
+                self.finish(reason, ended_ns=ended_ns, goes_on=goes_on)
+            except BaseException as error:
+                errors.append(error)
+
+        try:
+            if self._interrupted:
+                self._wait_no_longer()
+            elif self.folder.is_open:
+                thread = OwnThread(finish)
+                with self._interruptible():
+                    try:
+                        thread.start()
+                    except RuntimeError:  # the interpreter is about to end, or there are too many threads
+                        finish()
+                    else:
+                        self._wait_for(thread)
+        finally:
+            self.let_go()
+        if errors:
+            raise errors[0]
 
     def finish(self, reason: str = FINISHED, *, ended_ns: int = 0, goes_on: bool = False) -> None:
         """Write what is left, and why it ended. ended_ns: when the recording was stopped; 0: it was not."""
@@ -321,10 +404,10 @@ class SpillKeeper(Keeper):
                 return
             self.take()
             while self._unsearched:
-                self._tables.find_callers(self._unsearched.pop(0))
+                self._search_next()
             facts = self._tables.last_facts() if ended_ns else {}
             facts |= {"ended": reason, "ended_ns": ended_ns}
-            if self._pending:
+            if self._pending and not self._interrupted:
                 self.folder.give_up_reserve()
                 self._write_pending()
             if self._pending or self.recorder.dropped:
@@ -339,7 +422,7 @@ class SpillKeeper(Keeper):
                 if not ended_ns:
                     del header["open"]  # those of the last chunk are still open
                 self._write_last(header)
-            if not goes_on:
+            if not goes_on or self._interrupted:
                 self.folder.close()
 
     def _write_last(self, header: dict[str, Any]) -> None:
@@ -356,7 +439,7 @@ class SpillKeeper(Keeper):
 
     def logs(self) -> Logs:
         """Everything: what was written, and what waits."""
-        logs = spilled_logs(self.folder.path)
+        logs = spilled_logs(self.folder.path, self.folder.place)
         for _, pending in self._pending:
             logs.add(pending)
         return logs

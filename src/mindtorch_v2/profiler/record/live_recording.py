@@ -20,7 +20,7 @@ from ...nn.parameter import is_lazy
 from .. import process_flags
 from . import core
 from .functions import Functions, prefixes, shortened
-from .recorder import Recorder
+from .recorder import OwnThread, Recorder
 
 _numbered_events = 0  # in all recordings of the process, whose events are numbered consecutively
 
@@ -43,7 +43,7 @@ def live_recording(recorder: Recorder, logs: Logs, window_ns: tuple[int, int]) -
         health=health_of(recorder),
         cost=cost_of(recorder),
         of_modules=() if functions is None else memory_of_modules(functions),
-        thread_names=thread_names(recorder),
+        thread_names=thread_names(),
     )
 
 
@@ -169,12 +169,12 @@ def settings_of(recorder: Recorder) -> Settings:
     )
 
 
-def thread_names(recorder: Recorder) -> dict[int, tuple[int, str]]:
-    """By identity: the native id and the name of each thread that runs; not the recorder's own."""
+def thread_names() -> dict[int, tuple[int, str]]:
+    """By identity: the native id and the name of each thread that runs; not the profiler's own."""
     return {
         t.ident: (t.native_id, t.name)
         for t in threading.enumerate()
-        if t.ident and t.native_id and t.ident != recorder.own_thread
+        if t.ident and t.native_id and not isinstance(t, OwnThread)
     }
 
 

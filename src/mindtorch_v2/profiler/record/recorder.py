@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NamedTuple
@@ -62,6 +63,13 @@ class Wanted(NamedTuple):
         """The integers of one row, in order. `key`: the op's uid, or that of a range."""
         names = ("inputs", "calls", "tensors")
         return ("key", "start", "end", "sequence", *[name for name in names if getattr(self, name)])
+
+
+class OwnThread(threading.Thread):
+    """A thread of the profiler; no recording lists it."""
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        super().__init__(target=function, name="mindtorch profiler", daemon=True)
 
 
 class Recorder:
@@ -136,6 +144,8 @@ class Recorder:
         except BaseException:
             self.pause()
             self._switch_off(now)
+            if self.keeper is not None:
+                self.keeper.let_go()
             raise
 
     def _switch_on(self, now: int) -> None:
@@ -155,8 +165,13 @@ class Recorder:
 
     def _switch_off(self, now: int) -> None:
         """Remove all hooks, and resume the recording that this one suspended, if any."""
-        if self.keeper is not None:
-            self.keeper.end()
+        try:
+            if self.keeper is not None:
+                self.keeper.end()
+        finally:  # Ctrl-C ends the wait for a slow disk
+            self._remove_hooks(now)
+
+    def _remove_hooks(self, now: int) -> None:
         if self.collections is not None:
             self.collections.finish()
         self.running = False

@@ -70,7 +70,7 @@ class SpillTables:
             self._add_tensors(header)
         if children:
             header["children"] = children
-        threads = thread_names(recorder)
+        threads = thread_names()
         header["threads"] = [[t, *known] for t, known in threads.items() if self._threads.get(t) != known]
         self._threads.update(threads)
         header["facts"] = self._new_facts({**self._known_facts(), **facts})
