@@ -8,6 +8,7 @@ no instruction can ask for more memory than the file is long.
 from __future__ import annotations
 
 import re
+import reprlib
 import struct
 import warnings
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
@@ -20,6 +21,7 @@ from typing import Any
 from . import _dtype, _pickle_names
 from .storage import _LEGACY, TypedStorage, UntypedStorage
 
+_SHARED_ITEMS = 100_000  # so many items a tuple may have in any file, with those of the tuples inside it
 _BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
 # dtypes that torch has and this library has not
 _FOREIGN_DTYPE = re.compile(r"(float4_|q?u?int\d|bits\d|complex32)")
@@ -201,6 +203,35 @@ def _refusal(name: str) -> str:
     )
 
 
+def _shown_value(value: object) -> object:
+    """What a message shows of a value of a file; lists that hold one list many times would make an endless text."""
+    return reprlib.repr(value) if isinstance(value, (tuple, list, set, dict)) else value
+
+
+class _TupleSizes:
+    """How many items tuples have, with those of tuples inside them as often as they occur there.
+
+    A hundred bytes of a file can make a tuple of 2**60 items, which hold each other: its hash, as a key, would never be finished.
+    """
+
+    def __init__(self, n_bytes: int) -> None:
+        """n_bytes: of the file. Items that occur once take a byte at least."""
+        self._most = max(n_bytes, _SHARED_ITEMS)
+        self._nested: dict[int, tuple[int, tuple]] = {}  # by id(): the size, and the tuple, which stays alive
+
+    def checked(self, items: tuple) -> tuple:
+        """The same tuple, if it is not too large."""
+        inside = [item for item in items if item.__class__ is tuple]
+        if inside:
+            size = len(items) + sum(self._nested.get(id(each), (len(each),))[0] for each in inside)
+            if size > self._most:
+                raise UnpicklingError(
+                    f"a tuple has more than {self._most:,} items with those of the tuples inside it"
+                )
+            self._nested[id(items)] = size, items
+        return items
+
+
 class Unpickler:
     """Reads one pickle out of `data`, beginning at `position`, which is then where it ended."""
 
@@ -242,7 +273,9 @@ class Unpickler:
             call = None
         if call is None:
             if not any(function is allowed for allowed in self.user_functions):
-                raise UnpicklingError(f"Trying to call reduce for unrecognized function {function}")
+                raise UnpicklingError(
+                    f"Trying to call reduce for unrecognized function {_shown_value(function)}"
+                )
             call = function
         return call(*args)
 
@@ -256,7 +289,7 @@ class Unpickler:
             return _callables()[cls](*args)
         raise UnpicklingError(
             "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` "
-            f"but got {cls}"
+            f"but got {_shown_value(cls)}"
         )
 
     def build(self, obj: Any, state: Any) -> None:
@@ -297,6 +330,7 @@ class Unpickler:
         stack: list[Any] = []
         below: list[list[Any]] = []
         memo: dict[int, Any] = {}
+        checked = _TupleSizes(len(data)).checked
         size = len(data)
         while True:
             if i >= size:
@@ -336,13 +370,13 @@ class Unpickler:
                 stack = []
             elif op == _TUPLE:
                 items, stack = stack, below.pop()
-                stack.append(tuple(items))
+                stack.append(checked(tuple(items)))
             elif op == _TUPLE1:
-                stack[-1] = (stack[-1],)
+                stack[-1] = checked((stack[-1],))
             elif op == _TUPLE2:
-                stack[-2:] = [(stack[-2], stack[-1])]
+                stack[-2:] = [checked((stack[-2], stack[-1]))]
             elif op == _TUPLE3:
-                stack[-3:] = [(stack[-3], stack[-2], stack[-1])]
+                stack[-3:] = [checked((stack[-3], stack[-2], stack[-1]))]
             elif op == _EMPTY_TUPLE:
                 stack.append(())
             elif op == _NEWTRUE:

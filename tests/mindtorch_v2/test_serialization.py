@@ -428,3 +428,39 @@ def test_the_two_variables_exclude_each_other(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
     with pytest.raises(RuntimeError, match="should be set, but both were set"):
         torch.load(io.BytesIO())
+
+
+def _with_pickle(content: bytes) -> io.BytesIO:
+    """A file of torch.save with another pickle in it."""
+    saved, file = zipfile.ZipFile(_saved({})), io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for entry in saved.infolist():
+            is_pickle = entry.filename.endswith("data.pkl")
+            archive.writestr(entry, content if is_pickle else saved.read(entry))
+    file.seek(0)
+    return file
+
+
+_TWICE = b"".join(
+    b"q%ch%c" % (place, place) + b"%s" for place in range(60)
+)  # remember what is on top, take it again
+_LISTS = b"".join(b"](h%ch%ceq%c" % (place, place, place + 1) for place in range(60))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\x80\x02})" + _TWICE.replace(b"%s", b"\x86") + b"K\x01s.", "a tuple has more than 100,000 items"),
+        (b"\x80\x02])" + _TWICE.replace(b"%s", b"\x86") + b"a.", "a tuple has more than 100,000 items"),
+        (b"\x80\x02" + b"]q\x00" + _LISTS + b")R.", "unrecognized function"),
+    ],
+    ids=["a key", "an item", "a function"],
+)
+def test_tuples_that_hold_each_other_many_times_are_refused(content: bytes, message: str) -> None:
+    with pytest.raises(pickle.UnpicklingError, match=message):
+        torch.load(_with_pickle(content), weights_only=True)
+
+
+def test_a_tuple_of_many_tuples_is_loaded() -> None:
+    saved = tuple((n, (n, n)) for n in range(60_000))
+    assert torch.load(_saved({saved[7]: saved}), weights_only=True) == {saved[7]: saved}
