@@ -4,8 +4,9 @@
     python-with-torch benchmarks/profile_function.py --package torch
 
 First a call of an empty function, without and with a function set by `sys.setprofile`: one that does
-nothing, and one that logs a number and the time. Then `x + x` in recordings; with the plain core also with
-stacks and a profile function that does nothing: no way to log calls can cost less.
+nothing, and one that logs a number and the time. Then a call in a recording with stacks, and `x + x` in
+recordings; with the plain core also with stacks and a profile function that does nothing: no way to log calls
+can cost less.
 """
 
 from __future__ import annotations
@@ -65,22 +66,27 @@ def cost_of_call(profile_function: Any) -> float:
     return least
 
 
-def added_by_recording(package: str, **options: Any) -> float:
-    """What a recording adds to `x + x`."""
-    torch, profiler = importlib.import_module(package), importlib.import_module(package + ".profiler")
-    x = torch.ones((4, 4))
+def additions(package: str) -> Callable[[int], None]:
+    """A loop of `x + x`."""
+    x = importlib.import_module(package).ones((4, 4))
 
     def add(count: int) -> None:
         for _ in itertools.repeat(None, count):
             x + x
 
+    return add
+
+
+def added_by_recording(package: str, loop: Callable[[int], None], **options: Any) -> float:
+    """What a recording adds to a turn of a loop."""
+    profiler = importlib.import_module(package + ".profiler")
     plain = recorded = float("inf")
     for _ in range(12):
         gc.collect()
-        plain = min(plain, cost(add))
+        plain = min(plain, cost(loop))
         recording = profiler.profile(activities=[profiler.ProfilerActivity.CPU], **options)
         recording.start()
-        recorded = min(recorded, cost(add))
+        recorded = min(recorded, cost(loop))
         recording.stop()
     return recorded - plain
 
@@ -93,13 +99,15 @@ def main() -> None:
     plain = cost_of_call(None)
     rows = {"a call adds, under a profile function that does nothing": cost_of_call(do_nothing) - plain}
     rows["a call adds, under one that logs a number and the time"] = cost_of_call(log_event) - plain
-    rows["x + x, default"] = added_by_recording(package)
-    rows["x + x, with_stack"] = added_by_recording(package, with_stack=True)
+    add = additions(package)
+    rows["a traced call adds, with_stack"] = added_by_recording(package, calls, with_stack=True)
+    rows["x + x, default"] = added_by_recording(package, add)
+    rows["x + x, with_stack"] = added_by_recording(package, add, with_stack=True)
     if package == "mindtorch_v2":
         core = importlib.import_module("mindtorch_v2.profiler.record.core").core
         if core.NAME == "python":
             core.Core._hook = lambda *_: do_nothing
-            rows["x + x, with_stack, nothing logged"] = added_by_recording(package, with_stack=True)
+            rows["x + x, with_stack, nothing logged"] = added_by_recording(package, add, with_stack=True)
     for name, ns in rows.items():
         print(f"{name:56}{ns:8.0f} ns")
 

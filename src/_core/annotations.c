@@ -32,6 +32,43 @@ static PyObject *range_new(PyTypeObject *type, PyObject *arguments, PyObject *na
     return (PyObject *)self;
 }
 
+/* The class whose calls make ranges without a frame of Python, and its `__init__`, which sets the name and the arguments. */
+static PyTypeObject *annotation_type;
+static PyObject *annotation_init, *str_init;
+
+/* Call the class as the interpreter does for one without `tp_vectorcall`. */
+static PyObject *call_class(PyObject *type, PyObject *const *arguments, Py_ssize_t count, PyObject *names)
+{
+    PyObject *positional = PyTuple_New(count), *named = PyDict_New(), *result = NULL;
+    if (positional == NULL || named == NULL)
+        goto done;
+    for (Py_ssize_t i = 0; i < count; i++)
+        PyTuple_SET_ITEM(positional, i, Py_NewRef(arguments[i]));
+    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_GET_SIZE(names); i++)
+        if (PyDict_SetItem(named, PyTuple_GET_ITEM(names, i), arguments[count + i]) < 0)
+            goto done;
+    result = PyType_Type.tp_call(type, positional, named);
+done:
+    Py_XDECREF(positional);
+    Py_XDECREF(named);
+    return result;
+}
+
+/* record_function(name) and record_function(name, args); all else is left to `__init__`. Subclasses do not inherit this. */
+static PyObject *call_annotation(PyObject *type, PyObject *const *arguments, size_t flags, PyObject *names)
+{
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (names != NULL || count < 1 || count > 2 || (PyTypeObject *)type != annotation_type
+        || _PyType_Lookup(annotation_type, str_init) != annotation_init) /* it may have been replaced */
+        return call_class(type, arguments, count, names);
+    Range *self = (Range *)range_new(annotation_type, NULL, NULL);
+    if (self != NULL) {
+        self->name = Py_NewRef(arguments[0]);
+        self->args = Py_NewRef(count > 1 ? arguments[1] : Py_None);
+    }
+    return (PyObject *)self;
+}
+
 /* The name as a string, a new reference. */
 static PyObject *checked_name(Range *self)
 {
@@ -179,7 +216,24 @@ static PyObject *set_ranges(PyObject *module, PyObject *value)
     Py_RETURN_NONE;
 }
 
+static PyObject *set_annotation_type(PyObject *module, PyObject *type)
+{
+    (void)module;
+    if (!PyType_Check(type) || Py_TYPE(type) != &PyType_Type || !PyType_IsSubtype((PyTypeObject *)type, &RangeType))
+        return PyErr_Format(PyExc_TypeError, "%R is no class derived from Range", type);
+    Py_XSETREF(annotation_init, PyObject_GetAttr(type, str_init));
+    if (annotation_init == NULL)
+        return NULL;
+    if (annotation_type != NULL)
+        annotation_type->tp_vectorcall = NULL;
+    Py_XSETREF(annotation_type, (PyTypeObject *)Py_NewRef(type));
+    annotation_type->tp_vectorcall = call_annotation;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef functions[] = {
+    {"set_annotation_type", set_annotation_type, METH_O,
+     "Make instances of this subclass of Range, whose `__init__` sets name and args, without calling it."},
     {"set_ranges", set_ranges, METH_O, "Let ranges be recorded by this object from now on; None: not recorded."},
     {NULL, NULL, 0, NULL},
 };
@@ -189,6 +243,7 @@ int add_annotations(PyObject *module)
     str_enter = PyUnicode_InternFromString("enter");
     str_exit = PyUnicode_InternFromString("exit");
     str_checked = PyUnicode_InternFromString("_checked");
+    str_init = PyUnicode_InternFromString("__init__");
     no_arguments = PyTuple_New(0);
     user_scope = PyLong_FromLong(7); /* USER_SCOPE of mindtorch_prof/trace.py */
     no_sequence = PyLong_FromLong(-1);

@@ -247,12 +247,15 @@ static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *a
     int64_t returned = 0;
     Py_INCREF(core);
     Thread *thread = this_thread(core);
-    if (thread == NULL || !thread->traces)
+    bool is_first = thread == NULL || !thread->traces;
+    if (is_first)
         thread = first_event(core, frame, event);
+    /* the call of a C function that the thread was in already is not in the log: nor is its return */
+    bool is_logged = !is_first || (event != PyTrace_C_RETURN && event != PyTrace_C_EXCEPTION);
     int result = thread == NULL && PyErr_Occurred() ? -1 : 0;
     if (thread != NULL && thread->other != NULL)
         result = call_other(thread, frame, event, argument);
-    if (result == 0 && thread != NULL && thread->traces && thread->untraced == 0)
+    if (result == 0 && thread != NULL && thread->traces && thread->untraced == 0 && is_logged)
         result = log_event(core, thread, frame, event, argument, &returned);
     if (samples != NULL && n_asked == core->n_asked && (thread == NULL || thread->other == NULL))
         add_sample(samples, now_ns() - began);

@@ -220,4 +220,6 @@ static inline void *scratch_for(npy_intp elements, int type)
 extern PyMethodDef pointwise_functions[], row_functions[], product_functions[], random_functions[], window_functions[],
     grid_functions[], map_functions[], along_functions[];
 
+void compare_short_sums(void); /* once NumPy's loops are found */
+
 #endif

@@ -28,13 +28,14 @@ ALWAYS_INLINE float exp_of_rest(float x, npy_int32 *exponent)
 /* exp(x) = 2^n exp(r) */
 ALWAYS_INLINE float exp_of(float x)
 {
-    float bounded = x < -104.0f ? -104.0f : x;
+    float bounded = x < -104.0f ? 0.0f : x; /* not -104: numbers that underflow take long to multiply, and masks have many */
     bounded = bounded > 89.0f ? 89.0f : bounded;
     npy_int32 exponent;
     float p = exp_of_rest(bounded, &exponent) + 1.0f;
     npy_int32 half = exponent >> 1; /* in two steps: the result may be a denormal number, or overflow */
     float scaled = p * from_bits((npy_uint32)(half + 127) << 23);
-    return scaled * from_bits((npy_uint32)(exponent - half + 127) << 23);
+    scaled = scaled * from_bits((npy_uint32)(exponent - half + 127) << 23);
+    return x < -104.0f ? 0.0f : scaled;
 }
 
 ALWAYS_INLINE npy_uint32 bits_of(float value)

@@ -77,7 +77,11 @@ static int prepare(PyObject *module)
             return -1;
         }
     }
-    return find_loops();
+    if (find_loops() < 0) {
+        return -1;
+    }
+    compare_short_sums();
+    return 0;
 }
 
 static PyModuleDef_Slot slots[] = {

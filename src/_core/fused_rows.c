@@ -14,6 +14,11 @@ static npy_intp block_rows(npy_intp cols)
 #define LEAST_LANE_COLUMNS 512 /* shorter rows are summed by NumPy */
 #define MOST_LANE_COLUMNS (1 << 16)
 
+/* Rows that are summed here as NumPy would, without calling its inner loop for each. */
+#define LEAST_SHORT_COLUMNS 8
+#define MOST_SHORT_COLUMNS 128
+static int short_sums_are_equal; /* whether NumPy's are: else its loop is called */
+
 /* out = exp(x - less), row by row. */
 CLONES static void shifted_exp_loop(const float *x, const float *less, float *out, npy_intp rows, npy_intp cols)
 {
@@ -28,6 +33,11 @@ CLONES static void shifted_exp_loop(const float *x, const float *less, float *ou
 
 #define FAMILY "fused_row_kernels.h"
 #include "fused_both_types.h"
+
+void compare_short_sums(void)
+{
+    short_sums_are_equal = short_sums_are_equal_float() && short_sums_are_equal_double();
+}
 
 /* ---------------------------------------------------------------------------------------------- functions */
 

@@ -123,6 +123,12 @@ def compiled_range() -> Any:
     return None if _compiled is None else (_compiled.Range, _compiled.NOT_RECORDED)
 
 
+def make_without_init(cls: type) -> None:
+    """Let the compiled core make instances of a subclass of its `Range`, whose `__init__` sets name and args, without a call of it."""
+    if _compiled is not None:
+        _compiled.set_annotation_type(cls)
+
+
 def recorded_operators() -> int:
     """How many recorded calls of operators in this process had no Python function in between."""
     return 0 if _compiled is None else _compiled.recorded_operators()

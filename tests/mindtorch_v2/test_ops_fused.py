@@ -164,6 +164,11 @@ def test_exp_is_exact_to_two_units_and_reaches_zero_and_infinity() -> None:
     np.testing.assert_array_equal(_exp.exp(ends), [0, 0, np.inf, np.inf, np.nan, 1, 1])
 
 
+def test_exp_is_that_of_its_twin_where_results_underflow() -> None:
+    x = np.linspace(-110, -80, 30001, dtype=np.float32)
+    assert_same_bits(*fused_and_twin("exp", _exp.exp, x))
+
+
 @given(st.data())
 def test_clamp_and_relu(data: Any) -> None:
     x = data.draw(arrays(data.draw(SHAPES), data.draw(dtypes)))
@@ -252,6 +257,21 @@ def test_softmax_and_log_softmax(data: Any) -> None:
     x = data.draw(arrays(shape, dtype))
     for name in ("softmax", "log_softmax"):
         assert_same_bits(*fused_and_twin(name, lambda x, n=name: OPS[f"_{n}"].kernel(x, dim, False), x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_softmax_of_rows_of_every_length(dtype: Any) -> None:
+    rng = np.random.default_rng(1)
+    for cols in range(1, 300):
+        x, g = (3 * rng.standard_normal((2, 9, cols))).astype(dtype)
+        x[1, rng.random(cols) < 0.5] = -np.inf
+        x[2], x[3], x[4, 0], x[5, -1], x[6, -1] = -np.inf, -0.0, np.nan, np.nan, np.inf
+        for name in ("softmax", "log_softmax"):
+            assert_same_bits(*fused_and_twin(name, lambda x, n=name: OPS[f"_{n}"].kernel(x, -1, False), x))
+            kernel = OPS[f"_{name}_backward_data"].kernel
+            assert_same_bits(
+                *fused_and_twin(f"{name}_backward", lambda g, y, k=kernel: k(g, y, -1, torch.float32), g, x)
+            )
 
 
 @given(st.data())

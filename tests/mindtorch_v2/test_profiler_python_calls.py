@@ -6,6 +6,7 @@ import gc
 import json
 import sys
 import threading
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -339,6 +340,37 @@ def test_calls_of_threads_that_ran_before_are_seen_and_those_of_later_ones_are_n
     assert ("plain", 1) in below(prof, "earlier")
     assert "waiting" in names
     assert "later" not in names
+
+
+@pytest.mark.skipif(not REACHES_RUNNING_THREADS, reason="the Python core of Python 3.10 and 3.11 cannot")
+def test_a_thread_that_was_in_a_c_function_when_a_recording_began_stays_in_its_caller():
+    go, done, end, lock = threading.Event(), threading.Event(), threading.Event(), threading.Lock()
+    running = threading.Barrier(2, timeout=30)
+
+    def earlier():
+        running.wait()
+        go.wait(30)
+        lock.acquire()
+        plain()
+        done.set()
+        end.wait(30)
+
+    thread = threading.Thread(target=earlier, daemon=True)
+    thread.start()
+    running.wait()
+    with lock:
+        with (
+            traced()
+        ):  # from Python 3.12 on, the function that was called during one recording returns during the next
+            go.set()
+            time.sleep(0.05)
+        prof = traced()
+        prof.start()
+    done.wait(30)
+    prof.stop()
+    end.set()
+    thread.join()
+    assert ("plain", 1) in below(prof, "earlier")
 
 
 def test_other_threads_may_be_busy_while_recordings_begin_and_end():

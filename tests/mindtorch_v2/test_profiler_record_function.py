@@ -157,3 +157,62 @@ def test_ranges_leave_no_references_behind() -> None:
             with record_function(name):
                 pass
         assert sys.getrefcount(name) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "message"),
+    [
+        ((), {}, "record_function.__init__() missing 1 required positional argument: 'name'"),
+        (
+            ("a", "b", "c"),
+            {},
+            "record_function.__init__() takes from 2 to 3 positional arguments but 4 were given",
+        ),
+        (("a",), {"x": 1}, "record_function.__init__() got an unexpected keyword argument 'x'"),
+        (("a",), {"name": "b"}, "record_function.__init__() got multiple values for argument 'name'"),
+    ],
+)
+def test_wrong_arguments_of_record_function_raise_as_in_torch(
+    arguments: tuple, named: dict, message: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        record_function(*arguments, **named)
+    assert str(caught.value) == message
+
+
+def test_record_function_takes_its_arguments_by_position_and_by_name() -> None:
+    ranges = (
+        record_function("a"),
+        record_function("a", "b"),
+        record_function("a", args="b"),
+        record_function(args="b", name="a"),
+    )
+    assert [(each.name, each.args, each.run_callbacks_on_exit, each.record) for each in ranges] == [
+        ("a", None, True, None),
+        ("a", "b", True, None),
+        ("a", "b", True, None),
+        ("a", "b", True, None),
+    ]
+
+
+def test_init_of_a_subclass_and_one_that_replaces_that_of_record_function_are_called(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Numbered(record_function):
+        def __init__(self, number: int) -> None:
+            super().__init__(f"block {number}")
+
+    assert Numbered(3).name == "block 3"
+    names_given = []
+    init = record_function.__init__
+
+    def counted(self: Any, name: str, args: str | None = None) -> None:
+        names_given.append(name)
+        init(self, name, args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(record_function, "__init__", counted)
+        assert record_function("a").name == "a"
+        assert names_given == ["a"]
+    assert record_function("b").name == "b"
+    assert names_given == ["a"]

@@ -9,7 +9,7 @@ from typing import Any
 from mindtorch_prof.trace import FUNCTION_SCOPE, USER_SCOPE
 
 from .. import _dispatch
-from .._tensor_slots import compiled_range
+from .._tensor_slots import compiled_range, make_without_init
 
 _ENTER = "profiler::_record_function_enter_new"
 _DECLARED = f"{_ENTER}(str name, str? args=None) -> __torch__.torch.classes.profiler._RecordFunction"
@@ -115,6 +115,9 @@ class record_function(_Range):  # type: ignore[misc,valid-type]  # one of two cl
             return future.value()
 
         return fut.then(done)
+
+
+make_without_init(record_function)
 
 
 class KeywordValues(str):

@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from threading import get_ident
-from weakref import getweakrefs, ref
+from weakref import getweakrefcount, getweakrefs, ref
 
 import numpy as np
 
@@ -70,14 +70,15 @@ def unlisten(listener: Callable[[Row], None]) -> None:
 
 def tell_frees() -> None:
     """Tell the recordings under way of the memory that was freed since the last time."""
-    for watch in list(_frees):
-        noted = _frees.pop(watch, None)
-        if noted is None:
-            continue  # another thread, or the handler of a signal, has told it meanwhile
+    while _frees:
+        try:
+            watch, (now, thread) = _frees.popitem()
+        except KeyError:
+            return  # another thread, or the handler of a signal, has told the last one meanwhile
         _watched.discard(watch)
-        now, thread = noted
         for listener in _listeners:
-            for _, allocation_id, nbytes in watch.blocks():
+            listener((now, -watch.nbytes, watch.allocation_id, thread))
+            for _, allocation_id, nbytes in watch.further:
                 listener((now, -nbytes, allocation_id, thread))
 
 
@@ -92,9 +93,10 @@ def observe(array: np.ndarray) -> int:
     if array.base is not None:
         owner = owner_of(array)
         begin = _WHOLE if owner is array else address_of(array)
-    for known in getweakrefs(owner):
-        if known.__class__ is _Watch:
-            return _observe_further(known, begin, nbytes)
+    if getweakrefcount(owner):
+        for known in getweakrefs(owner):
+            if known.__class__ is _Watch:
+                return _observe_further(known, begin, nbytes)
     watch = _Watch(owner, _note_free)
     watch.begin = begin
     watch.nbytes = nbytes

@@ -496,7 +496,10 @@ class Core:
         if not self.is_tracing or get_ident() == self.beginning:
             return
         self.recording.thread_begins_calls(frame.f_back if event == "call" else frame)
-        self._set_hook(None)(frame, event, argument)
+        hook = self._set_hook(None)
+        # the end of a C function whose call was before is not logged, as the call is not
+        if event not in ("c_return", "c_exception"):
+            hook(frame, event, argument)
 
     def _set_hook(self, other: Any) -> Callable[[FrameType, str, Any], None]:
         """Let the interpreter call a function at each call and return on this thread. other: the one before, called too."""
