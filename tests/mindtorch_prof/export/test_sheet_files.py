@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -57,3 +58,16 @@ def test_cells_of_csv_files_are_quoted_and_lists_are_one_cell(tmp_path: Path) ->
             ['say "a,b"', "f;g", "[[2, 3]]"],
             ["line\\x0abreak", "", ""],
         ]
+
+
+def test_rows_with_long_stacks_are_not_in_memory_together(tmp_path: Path) -> None:
+    stack = ("x" * 100,) * 1000
+    sheet = Sheet({"stack": [stack] * 500}, 500)
+    tracemalloc.start()
+    try:
+        export_csv(sheet, tmp_path / "t.csv")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (tmp_path / "t.csv").stat().st_size > 50_000_000
+    assert peak < 10_000_000
