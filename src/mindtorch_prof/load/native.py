@@ -23,6 +23,7 @@ from ..json_types import JSONValue
 from ..native_file import CLASSES, FORMAT, HEADER, VERSION
 from ..trace import DEVICE_PART, RUNTIME, Trace
 from .byte_source import PathOrFile
+from .declared_types import check_fields
 from .errors import BrokenTraceError, NotATraceError, TraceError
 
 _Entry = TypeVar("_Entry")
@@ -107,10 +108,17 @@ def _check_sums(
 
 
 def _check(trace: Trace) -> None:
-    """Raise ValueError where columns that belong together have other lengths, hold numbers of rows, texts and kinds that do not exist, or
-    events are not in order."""
-    frames, device = trace.frames, trace.device
-    for part, count in ((trace, len(trace.name)), (frames, len(frames.name)), (device, len(device.name))):
+    """Raise ValueError where values are of other types than the classes say, columns that belong together have other lengths, hold numbers
+    of rows, texts and kinds that do not exist, or events are not in order."""
+    check_fields(trace)
+    frames, device, counters, ids = trace.frames, trace.device, trace.counters, trace.tensor_ids
+    for part, count in (
+        (trace, len(trace.name)),
+        (frames, len(frames.name)),
+        (device, len(device.name)),
+        (trace.memory, len(trace.memory)),
+        (counters, len(counters.name)),
+    ):
         for each in dataclasses.fields(part):
             column = getattr(part, each.name)
             if isinstance(column, np.ndarray) and len(column) != count:
@@ -128,6 +136,10 @@ def _check(trace: Trace) -> None:
         ("device.kind", device.kind, 0, DEVICE_PART + 1),
         ("device.op", device.op, -1, len(trace)),
         ("device.launch", device.launch, -1, len(trace)),
+        ("device.extra", device.extra, -1, len(device.extra_table)),
+        ("counters.name", counters.name, 0, len(counters.names)),
+        ("tensor_ids.first", ids.first, -1, len(ids.tensor) + 1),
+        ("tensor_ids.frame", ids.frame, -1, len(ids.owners)),
     ):
         if len(column) and not (least <= int(column.min()) and int(column.max()) < size):
             raise ValueError(f"{title} refers to what is not in the file")

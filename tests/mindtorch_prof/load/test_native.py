@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
+import kineto_documents as documents
 import numpy as np
+import orjson
 import pytest
 from fact_files import FACTS
 from hypothesis import given, settings
+from kineto_documents import load_document
 from trace_equality import assert_same
 from trace_strategies import nested_traces
 
@@ -85,6 +89,16 @@ def test_damaged_files_give_one_sentence(tmp_path: Path) -> None:
             read_native(str(path))
 
 
+def _change(path: Path, member: str, change: Callable[[bytes], bytes]) -> None:
+    """Write a file again with another content of one member."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    members[member] = change(members[member])
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
 @pytest.mark.parametrize(
     ("member", "end", "problem"),
     [
@@ -99,25 +113,37 @@ def test_columns_that_no_trace_has_are_refused_in_one_sentence(
     tmp_path: Path, member: str, end: bytes, problem: str
 ) -> None:
     path = tmp_path / "t.mtrace"
-    load(FACTS / "torch_trace.json.gz").save(path)
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members[member] = members[member][: -len(end)] + end
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+    load(TRACE).save(path)
+    _change(path, member, lambda content: content[: -len(end)] + end)
     with pytest.raises(BrokenTraceError, match=problem):
+        load(path)
+
+
+def test_arguments_of_kernels_that_are_not_there_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "t.mtrace"
+    load_document(documents.gpu("cuda")).save(path)
+    _change(path, "device.extra.npy", lambda content: content[:-4] + b"\x00\x00\x00\x04")
+    with pytest.raises(BrokenTraceError, match=r"device\.extra refers to what is not in the file"):
+        load(path)
+
+
+def test_a_value_of_another_type_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "t.mtrace"
+    load(TRACE).save(path)
+
+    def changed(content: bytes) -> bytes:
+        header = orjson.loads(content)
+        header["trace"]["fields"]["window_ns"] = {"value": {"tuple": ["a", "b"]}}
+        return orjson.dumps(header)
+
+    _change(path, "header.json", changed)
+    with pytest.raises(BrokenTraceError, match=r"damaged \(ValueError: window_ns is no tuple\[int, int\]\)"):
         load(path)
 
 
 def test_a_damaged_entry_that_is_read_late_is_one_sentence(tmp_path: Path) -> None:
     path = tmp_path / "t.mtrace"
-    load(FACTS / "torch_trace.json.gz").save(path)
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members["input_table.jsonl"] = b"[" * len(members["input_table.jsonl"])
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
+    load(TRACE).save(path)
+    _change(path, "input_table.jsonl", lambda content: b"[" * len(content))
     with pytest.raises(BrokenTraceError, match=r"damaged \(an entry of input_table cannot be read\)"):
         load(path).key_averages(group_by_input_shape=True)
