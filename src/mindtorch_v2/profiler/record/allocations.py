@@ -27,6 +27,7 @@ Row = tuple[int, int, int, int]  # time, bytes (negative: freed), allocation id,
 # the memory of one tensor: where it begins (WHOLE: it is all of the owner's), allocation id, bytes
 _Block = tuple[int, int, int]
 _WHOLE = -1
+_AT_ONCE = 64  # frees that are told at once: a call for each takes longer
 
 
 class _Watch(ref):  # type: ignore[type-arg]
@@ -84,7 +85,7 @@ def tell_frees() -> None:
 
 def observe(array: np.ndarray) -> int:
     """Watch the memory of a new array; the id of the allocation, which is its time. 0: it has no memory, or is watched already."""
-    if _frees:
+    if len(_frees) >= _AT_ONCE:
         tell_frees()
     nbytes = array.nbytes
     if not nbytes:
