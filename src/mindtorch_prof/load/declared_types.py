@@ -12,8 +12,25 @@ import numpy as np
 
 from ..json_types import whole_number
 
-# JSON values may be of any type that a parser gives; their scalars are keys of dicts
-_NAMES = {"JSONScalar": str | int | float | bool | None, "JSONValue": object, "JSONObject": dict}
+
+class _Integers(np.ndarray):
+    """Stands for a column of whole numbers."""
+
+
+class _Floats(np.ndarray):
+    """Stands for a column of other numbers."""
+
+
+_KINDS: dict[object, str] = {_Integers: "iu", _Floats: "f"}  # by type: the kinds of NumPy's dtypes
+# What names in declarations stand for here. Those of columns are NumPy's, whose form changes from version to version; JSON values may be of any
+# type that a parser gives, and their scalars are keys of dicts.
+_NAMES = {
+    "IntArray": _Integers,
+    "FloatArray": _Floats,
+    "JSONScalar": str | int | float | bool | None,
+    "JSONValue": object,
+    "JSONObject": dict,
+}
 
 
 @cache
@@ -38,9 +55,8 @@ def _fits(value: object, declared: object) -> bool:
     origin, arguments = typing.get_origin(declared) or declared, typing.get_args(declared)
     if origin in (typing.Union, types.UnionType):
         return any(_fits(value, each) for each in arguments)
-    if origin is np.ndarray:
-        number = typing.get_args(arguments[1])[0]
-        return isinstance(value, np.ndarray) and bool(np.issubdtype(value.dtype, number))
+    if origin in _KINDS:
+        return isinstance(value, np.ndarray) and value.dtype.kind in _KINDS[origin]
     if origin is tuple:
         return isinstance(value, tuple) and _items_fit(value, arguments)
     if origin is Mapping:
