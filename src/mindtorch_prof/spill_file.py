@@ -58,10 +58,8 @@ class SpillFolder:
         self.pid = os.getpid()
         self.n_bytes = 0  # in all segments
         self._file = -1
-        self.place = (
-            0,
-            0,
-        )  # where the last chunk ends: the number of its segment, and how many bytes of that
+        # where the last chunk ends: the number of its segment, and how many bytes of that
+        self.place = (0, 0)
         self._has_reserve = _written(os.path.join(self.path, _RESERVE), bytes(_RESERVE_BYTES))
         self._next_segment()
 
@@ -103,9 +101,8 @@ class SpillFolder:
         content = b"".join([text, *integers])
         head = HEAD.pack(MAGIC, _checksum(content), len(text), len(content) - len(text))
         file, begin = self._file, self.place[1]
-        _lock(
-            file
-        )  # again: a process that closes a file, also one that it only read (a snapshot), loses its locks on it
+        # again: a process that closes a file, also one that it only read (a snapshot), loses its locks on it
+        _lock(file)
         try:
             at = _write_at(file, head + content, begin, meanwhile)
         except OSError:

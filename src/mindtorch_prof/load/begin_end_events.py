@@ -37,9 +37,8 @@ class BeginEndEvents:
         self._times, self._threads = array("d"), array("i")
         self._categories = array("i")  # by number; -1: an end
         self._args = array("i")  # texts, by number; -1: none
-        self._names = array(
-            "i"
-        )  # by number; -1: none; below: a text by number, from -2 downwards, of a name that is none
+        # by number; -1: none; below: a text by number, from -2 downwards, of a name that is none
+        self._names = array("i")
         self._thread_numbers = thread_numbers
         self._texts = TextTable()
         self._name_numbers: Table[str] = Table()
