@@ -251,7 +251,6 @@ def test_a_rank_has_the_same_path_in_a_merged_file(ecosystem: Path, tmp_path: Pa
 
 
 def test_the_collectives_of_an_ascend_step_are_on_its_path(ecosystem: Path) -> None:
-    pytest.importorskip("mindtorch_prof.load.ascend", reason="NOT CHECKED: Ascend folders are not read here")
     folder = ecosystem / "ascend" / "text_level1" / "rank0_ascend_pt"
     path = critical_path(load(folder))
     # all of them, as the capture's own step_trace_time.csv says: the computing stream waits for each
