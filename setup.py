@@ -58,7 +58,9 @@ EXTENSIONS = [
         numpy=True,
     ),
     extension(
-        "mindtorch_v2._slots", "tensor_slots.c", "operators.c", "annotations.c", "layout.c", numpy=True
+        "mindtorch_v2._slots",
+        *("tensor_slots.c", "operators.c", "annotations.c", "layout.c", "per_thread.c"),
+        numpy=True,
     ),
     extension(
         "mindtorch_v2._ops._fused",

@@ -1,4 +1,4 @@
-/* Operators of tensors and ranges of annotations, for the module of the tensors' slots. */
+/* The parts of the module of the tensors' slots: operators of tensors, ranges of annotations, attributes per thread. */
 
 #ifndef MINDTORCH_OPERATORS_H
 #define MINDTORCH_OPERATORS_H
@@ -8,5 +8,6 @@
 
 int add_operators(PyObject *module);
 int add_annotations(PyObject *module);
+int add_per_thread(PyObject *module);
 
 #endif

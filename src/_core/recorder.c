@@ -14,10 +14,11 @@
 PyTypeObject *tensor_type, *parameter_type;
 Field field_array, field_tensor_id, field_storage, field_base;
 PyObject *str_keeps, *str_is_sparse, *str_root;
-PyObject *str_seq, *str_enabled;
 
 static PyObject *str_range_key, *str_optimizer_stepped, *str_note_foreign_thread;
 static PyObject *own_grad_state;         /* of _graph.py */
+static PyTypeObject *grad_state_type;    /* of what it returns: with fields, or a dict */
+static Field field_seq, field_enabled;   /* of the grad state */
 static PyObject *is_of_a_signal_handler; /* of program_errors.py */
 static PyObject *probes;         /* by uid: what is called instead of an op */
 static Core *active;             /* the core that records now, or NULL */
@@ -120,8 +121,8 @@ static Thread *record_thread(Core *core)
     }
     if (thread->grad_state == NULL) {
         PyObject *state = PyObject_CallNoArgs(own_grad_state);
-        if (state != NULL && !PyDict_Check(state)) {
-            PyErr_SetString(PyExc_TypeError, "the grad state of a thread is no dict");
+        if (state != NULL && Py_TYPE(state) != grad_state_type) {
+            PyErr_SetString(PyExc_TypeError, "the grad state of this thread is of another type than that of others");
             Py_CLEAR(state);
         }
         if (state == NULL)
@@ -154,12 +155,19 @@ static void thread_free(Thread *thread)
 
 /* ------------------------------------------------------------------------------------------------ parts of a row */
 
+/* A value of the thread's grad state, borrowed; NULL: none. */
+static inline PyObject *grad_value(Thread *thread, const Field *field)
+{
+    if (field->offset != 0)
+        return *(PyObject **)((char *)thread->grad_state + field->offset);
+    return PyDict_GetItemWithError(thread->grad_state, field->name);
+}
+
 static inline int64_t sequence_of(Thread *thread)
 {
-    PyObject *enabled = PyDict_GetItemWithError(thread->grad_state, str_enabled);
-    if (enabled != Py_True) /* also if it is missing */
+    if (grad_value(thread, &field_enabled) != Py_True) /* also if it is missing */
         return -1;
-    PyObject *number = PyDict_GetItemWithError(thread->grad_state, str_seq);
+    PyObject *number = grad_value(thread, &field_seq);
     return number == NULL || !PyLong_CheckExact(number) ? -1 : PyLong_AsLongLong(number);
 }
 
@@ -1189,18 +1197,32 @@ static PyObject *attribute_of(const char *module, const char *name)
     return value;
 }
 
-/* Find the offset of a slot of the Tensor class. */
-static int find_field(Field *field)
+/* Find the offset of a slot of a class. */
+static int find_field(PyTypeObject *type, Field *field)
 {
-    PyObject *descriptor = PyObject_GetAttr((PyObject *)tensor_type, field->name);
-    bool is_slot = descriptor != NULL && Py_TYPE(descriptor) == &PyMemberDescr_Type && PyDescr_TYPE(descriptor) == tensor_type
+    PyObject *descriptor = PyObject_GetAttr((PyObject *)type, field->name);
+    bool is_slot = descriptor != NULL && Py_TYPE(descriptor) == &PyMemberDescr_Type && PyDescr_TYPE(descriptor) == type
                    && ((PyMemberDescrObject *)descriptor)->d_member->type == Py_T_OBJECT_EX;
     if (is_slot)
         field->offset = ((PyMemberDescrObject *)descriptor)->d_member->offset;
     else if (descriptor != NULL)
-        PyErr_Format(PyExc_ImportError, "%R is no slot of Tensor", field->name);
+        PyErr_Format(PyExc_ImportError, "%R is no slot of %R", field->name, type);
     Py_XDECREF(descriptor);
     return is_slot ? 0 : -1;
+}
+
+/* Look up how the values of a grad state are read. */
+static int find_grad_state(void)
+{
+    Py_XSETREF(own_grad_state, attribute_of("mindtorch_v2._graph", "own_grad_state"));
+    PyObject *state = own_grad_state == NULL ? NULL : PyObject_CallNoArgs(own_grad_state);
+    if (state == NULL)
+        return -1;
+    Py_XSETREF(grad_state_type, (PyTypeObject *)Py_NewRef(Py_TYPE(state)));
+    Py_DECREF(state);
+    if (grad_state_type == &PyDict_Type)
+        return 0;
+    return find_field(grad_state_type, &field_seq) < 0 || find_field(grad_state_type, &field_enabled) < 0 ? -1 : 0;
 }
 
 /* What the core needs of the library: looked up by the first recording, when all of it is imported. */
@@ -1209,11 +1231,10 @@ static PyObject *load_library(PyObject *module, PyObject *nothing)
     (void)nothing;
     if (probes != NULL)
         Py_RETURN_NONE;
-    Py_XSETREF(own_grad_state, attribute_of("mindtorch_v2._graph", "own_grad_state"));
     tensor_type = (PyTypeObject *)attribute_of("mindtorch_v2._dispatch", "Tensor");
     Py_XSETREF(is_of_a_signal_handler,
                attribute_of("mindtorch_v2.profiler.record.program_errors", "is_of_a_signal_handler"));
-    if (own_grad_state == NULL || is_of_a_signal_handler == NULL || tensor_type == NULL || load_inputs() < 0 || load_memory() < 0)
+    if (is_of_a_signal_handler == NULL || tensor_type == NULL || find_grad_state() < 0 || load_inputs() < 0 || load_memory() < 0)
         return NULL;
     if (!PyType_Check(tensor_type)) {
         PyErr_SetString(PyExc_ImportError, "mindtorch_v2 is not imported yet");
@@ -1221,7 +1242,7 @@ static PyObject *load_library(PyObject *module, PyObject *nothing)
     }
     Field *fields[] = {&field_array, &field_tensor_id, &field_storage, &field_base};
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (find_field(fields[i]) < 0)
+        if (find_field(tensor_type, fields[i]) < 0)
             return NULL;
     parameter_type = (PyTypeObject *)attribute_of("mindtorch_v2.nn.parameter", "Parameter");
     if (parameter_type == NULL)
@@ -1253,7 +1274,7 @@ static int intern_strings(void)
     } strings[] = {
         {&field_array.name, "_array"}, {&field_tensor_id.name, "_tensor_id"}, {&field_storage.name, "_storage"},
         {&field_base.name, "_base"}, {&str_keeps, "_keeps"}, {&str_root, "_root"}, {&str_is_sparse, "is_sparse"},
-        {&str_seq, "seq"}, {&str_enabled, "enabled"}, {&str_range_key, "range_key"},
+        {&field_seq.name, "seq"}, {&field_enabled.name, "enabled"}, {&str_range_key, "range_key"},
         {&str_optimizer_stepped, "optimizer_stepped"}, {&str_note_foreign_thread, "note_foreign_thread"},
     };
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {

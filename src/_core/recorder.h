@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "thread_local.h"
+
 /* ------------------------------------------------------------------------------------------------ versions of Python */
 
 #if PY_VERSION_HEX < 0x030B0000
@@ -29,13 +31,6 @@ static inline int frame_offset(PyFrameObject *frame)
 #define Py_T_PYSSIZET T_PYSSIZET
 #define Py_T_OBJECT_EX T_OBJECT_EX
 #define Py_READONLY READONLY
-#endif
-
-/* A few bytes per thread that are read without a call, as variables of the program itself are. */
-#if defined(__GNUC__) && defined(__linux__)
-#define FAST_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
-#else
-#define FAST_THREAD_LOCAL _Thread_local
 #endif
 
 /* The value of a Python integer, which is a time or an identity most often: two digits. -1 with an error set: it is none, or too large. */
@@ -151,7 +146,7 @@ typedef struct Thread {
     int64_t n_open_calls; /* calls in the log that have not returned */
     OpenRange *open;
     size_t n_open, open_capacity;
-    PyObject *grad_state;      /* the dict of this thread's grad state */
+    PyObject *grad_state;      /* this thread's grad state, as of `own_grad_state` */
     Py_tracefunc other;        /* another profile function of the thread, which is called too */
     PyObject *other_argument;
 } Thread;
@@ -215,9 +210,8 @@ typedef struct {
 extern PyTypeObject *tensor_type;    /* mindtorch_v2.Tensor */
 extern PyTypeObject *parameter_type; /* mindtorch_v2.nn.Parameter */
 extern PyObject *str_keeps, *str_is_sparse, *str_root;
-extern PyObject *str_seq, *str_enabled;
 
-/* An internal field of tensors: a slot of their class. */
+/* An internal field of tensors, or of a grad state: a slot of their class. */
 typedef struct {
     PyObject *name;
     Py_ssize_t offset; /* in a Tensor or Parameter; other subclasses may compute the attribute */

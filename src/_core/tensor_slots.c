@@ -308,12 +308,13 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, .m_name = "_slots", .m_doc = "Allocating tensors, their operators, and ranges of annotations.", .m_size = -1, .m_methods = methods};
+    PyModuleDef_HEAD_INIT, .m_name = "_slots", .m_doc = "Allocating tensors, their operators, ranges of annotations, attributes per thread.", .m_size = -1, .m_methods = methods};
 
 PyMODINIT_FUNC PyInit__slots(void)
 {
     PyObject *module = PyType_Ready(&DefaultsType) < 0 || PyType_Ready(&LinkType) < 0 ? NULL : PyModule_Create(&definition);
-    if (module != NULL && (add_operators(module) < 0 || add_annotations(module) < 0 || add_layout(module) < 0))
+    if (module != NULL && (add_operators(module) < 0 || add_annotations(module) < 0 || add_layout(module) < 0
+                           || add_per_thread(module) < 0))
         Py_CLEAR(module);
     return module;
 }

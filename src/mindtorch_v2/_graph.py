@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _dtype
 from ._storage import UntypedStorage
-from ._tensor_slots import remember
+from ._tensor_slots import own_attributes, per_thread, remember
 
 
 class _GradState(threading.local):
@@ -33,13 +33,12 @@ class _GradState(threading.local):
     node: Any = None  # the node that it evaluates, in anomaly mode
 
 
-grad_state = _GradState()
+grad_state = per_thread(_GradState)
 
 
-def own_grad_state() -> dict[str, Any]:
-    """This thread's grad state as a plain dict, with `seq` and `enabled` in it: a recording reads both at each op."""
-    grad_state.seq, grad_state.enabled = grad_state.seq, grad_state.enabled
-    return grad_state.__dict__
+def own_grad_state() -> Any:
+    """This thread's grad state, with `seq` and `enabled` by subscript: a recording reads both at each op."""
+    return own_attributes(grad_state, ("seq", "enabled"))
 
 
 class Switches:

