@@ -55,35 +55,70 @@ int load_inputs(void)
     return constant_types == NULL ? -1 : 0;
 }
 
-static bool add_word(Description *description, int64_t word)
+/* Where the words of a description go, one by one: false if the word does not fit, or is not the one that is expected. */
+typedef bool (*PutWord)(void *to, int64_t word);
+
+static inline bool add_word(void *to, int64_t word)
 {
+    Description *description = to;
     if (description->length == MOST_WORDS)
         return false;
     description->words[description->length++] = word;
     return true;
 }
 
-static bool describe_array(Description *description, PyArrayObject *array)
+/* A description that was made before, as far as it was not compared yet. */
+typedef struct {
+    const int64_t *next, *end;
+} Expected;
+
+static inline bool is_next_word(void *to, int64_t word)
+{
+    Expected *expected = to;
+    return expected->next < expected->end && *expected->next++ == word;
+}
+
+static inline bool put_array(PyArrayObject *array, void *to, PutWord put)
 {
     int ndim = PyArray_NDIM(array);
-    if (description->length + 2 + 2 * (size_t)ndim > MOST_WORDS)
-        return false;
-    int64_t *word = description->words + description->length;
-    *word++ = A_TENSOR | (int64_t)PyArray_DESCR(array)->type_num << 8;
-    *word++ = ndim;
     const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
-    for (int d = 0; d < ndim; d++)
-        *word++ = shape[d];
-    for (int d = 0; d < ndim; d++)
-        *word++ = strides[d];
-    description->length = (size_t)(word - description->words);
-    return true;
+    bool is_put = put(to, A_TENSOR | (int64_t)PyArray_DESCR(array)->type_num << 8) && put(to, ndim);
+    for (int d = 0; is_put && d < ndim; d++)
+        is_put = put(to, shape[d]) && put(to, strides[d]);
+    return is_put;
 }
+
+/* Describe a value as most ops have: a tensor, None, a bool or an integer. It runs no Python code. is_plain: set to false for others. */
+static inline bool put_plain(PyObject *value, void *to, PutWord put, bool *is_plain)
+{
+    PyTypeObject *type = Py_TYPE(value);
+    if (type == tensor_type || type == parameter_type) {
+        PyObject *array = *(PyObject **)((char *)value + field_array.offset);
+        if (array != NULL && PyArray_Check(array))
+            return put_array((PyArrayObject *)array, to, put);
+    } else if (value == Py_None)
+        return put(to, A_NONE);
+    else if (type == &PyBool_Type)
+        return put(to, value == Py_True ? A_TRUE : A_FALSE);
+    else if (type == &PyLong_Type) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        return !overflow && put(to, AN_INT) && put(to, number);
+    }
+    *is_plain = false;
+    return false;
+}
+
+static bool describe_other(Description *description, PyObject *value, int depth);
 
 static bool describe_value(Description *description, PyObject *value, int depth)
 {
-    if (value == Py_None)
-        return add_word(description, A_NONE);
+    bool is_plain = true, is_put = put_plain(value, description, add_word, &is_plain);
+    return is_plain ? is_put : describe_other(description, value, depth);
+}
+
+static bool describe_other(Description *description, PyObject *value, int depth)
+{
     if (PyObject_TypeCheck(value, tensor_type)) {
         PyObject *array = get_field(value, &field_array);
         if (array == NULL) { /* sparse, or a meta tensor; an interrupt stays set */
@@ -91,16 +126,9 @@ static bool describe_value(Description *description, PyObject *value, int depth)
                 PyErr_Clear();
             return false;
         }
-        bool described = PyArray_Check(array) && describe_array(description, (PyArrayObject *)array);
+        bool described = PyArray_Check(array) && put_array((PyArrayObject *)array, description, add_word);
         Py_DECREF(array);
         return described;
-    }
-    if (PyBool_Check(value))
-        return add_word(description, value == Py_True ? A_TRUE : A_FALSE);
-    if (PyLong_CheckExact(value)) {
-        int overflow;
-        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-        return !overflow && add_word(description, AN_INT) && add_word(description, number);
     }
     if (PyFloat_CheckExact(value)) {
         double number = PyFloat_AS_DOUBLE(value);
@@ -161,15 +189,24 @@ static void remember(Remembered *last, const Core *core, const Description *desc
     }
 }
 
+/* Whether the arguments, all of them plain, are described as those of the last call were. Compared one by one: most calls end here, and
+   to write a description down before it is compared takes twice as long. */
+static inline bool are_last(const Remembered *last, PyObject *const *arguments, Py_ssize_t count)
+{
+    Expected expected = {last->words + 1, last->words + last->length}; /* the first word is the op */
+    bool is_plain = true;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!put_plain(arguments[i], &expected, is_next_word, &is_plain))
+            return false;
+    return expected.next == expected.end;
+}
+
 /* The index of what the description says; last: as of `inputs_of`. */
 static int64_t index_of(Core *core, const Description *description, PyObject *op, PyObject *const *arguments, Py_ssize_t count,
                         Remembered *last)
 {
     const int64_t *words = description->words;
     size_t length = description->length;
-    if (last != NULL && last->serial == core->serial && last->length == length
-        && memcmp(last->words, words, length * sizeof(int64_t)) == 0)
-        return last->index;
     uint64_t hash = hash_words(words, length);
     const int64_t *known = table_get(&core->descriptions, words, length, hash);
     if (known != NULL) {
@@ -191,6 +228,8 @@ static int64_t index_of(Core *core, const Description *description, PyObject *op
 /* The index of the inputs of an op, or of a range: op None, uid -1. last: remembers this call for the next, or NULL. */
 int64_t inputs_of(Core *core, PyObject *op, int64_t uid, PyObject *const *arguments, Py_ssize_t count, Remembered *last)
 {
+    if (last != NULL && last->serial == core->serial && last->length != 0 && are_last(last, arguments, count))
+        return last->index;
     Description description;
     description.length = 0;
     description.n_objects = 0;

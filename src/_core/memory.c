@@ -112,11 +112,16 @@ static void remove_owner(Owner *gone)
 /* ------------------------------------------------------------------------------------------------ rows */
 
 /* The time, as a number that is given once. */
-int64_t next_id(void)
+int64_t next_id(int64_t now)
 {
-    int64_t now = now_ns();
     last_id = now > last_id ? now : last_id + 1;
     return last_id;
+}
+
+/* The time, or a little later: after the ids that were given. */
+int64_t after_ids(int64_t now)
+{
+    return now > last_id ? now : last_id + 1;
 }
 
 static void add_row(Core *core, int64_t now, int64_t nbytes, int64_t allocation_id)
@@ -230,7 +235,7 @@ static bool watches_in_python(void)
 /* Let allocations.py tell the core of frees, or no more. */
 static int listen_to_python(Core *core, bool wanted)
 {
-    PyObject *method = PyObject_GetAttrString((PyObject *)core, "memory_row");
+    PyObject *method = PyObject_GetAttrString((PyObject *)core, "add_memory_rows");
     if (method == NULL)
         return -1;
     PyObject *done = PyObject_CallMethod(python_allocations, wanted ? "listen" : "unlisten", "O", method);
@@ -302,18 +307,19 @@ int64_t array_bytes(PyObject *array)
     return (int64_t)PyArray_NBYTES((PyArrayObject *)array);
 }
 
-static int64_t ask_python(const char *function, PyObject *array)
+/* The number that allocations.py answers; -1: an error. */
+static int64_t answered(PyObject *answer)
 {
-    PyObject *answer = PyObject_CallMethod(python_allocations, function, "O", array);
     if (answer == NULL)
         return -1;
-    int64_t allocation_id = PyLong_AsLongLong(answer);
+    int64_t number = PyLong_AsLongLong(answer);
     Py_DECREF(answer);
-    return allocation_id;
+    return number;
 }
 
-/* Watch the memory of a new array; the id of the allocation. 0: it has no memory, or is watched already; -1: an error. */
-int64_t observe_array(PyObject *object)
+/* Watch the memory of an array that is new now; the id of the allocation, which is its time. 0: it has no memory, or is watched already;
+   -1: an error. */
+static int64_t observe_array(PyObject *object, int64_t now)
 {
     if (!PyArray_Check(object) || PyArray_NBYTES((PyArrayObject *)object) == 0)
         return 0;
@@ -321,15 +327,18 @@ int64_t observe_array(PyObject *object)
     if (!is_ours(owner)) {
         if (n_listeners > 0 && set_handler(true) < 0)
             return -1; /* a context or thread that began without it: from now on it has it */
-        return ask_python("observe", object);
+        int64_t allocation_id = next_id(now);
+        int64_t nbytes = answered(PyObject_CallMethod(python_allocations, "observe", "OL", object, (long long)allocation_id));
+        return nbytes > 0 ? allocation_id : nbytes;
     }
     uintptr_t key = (uintptr_t)PyArray_DATA(owner), address = (uintptr_t)PyArray_DATA(array);
     Owner *known = find_owner(key);
-    Block block = {NULL, address, next_id(), (int64_t)PyArray_NBYTES(array), false};
+    Block block = {NULL, address, 0, (int64_t)PyArray_NBYTES(array), false};
     if (known == NULL) {
         Owner *added = add_owner(key);
         if (added == NULL)
             return 0;
+        block.allocation_id = next_id(now);
         added->block = block;
         return block.allocation_id;
     }
@@ -340,14 +349,15 @@ int64_t observe_array(PyObject *object)
     last->next = PyMem_RawMalloc(sizeof(Block));
     if (last->next == NULL)
         return 0;
+    block.allocation_id = next_id(now);
     *last->next = block;
     return block.allocation_id;
 }
 
-/* Record new memory, unless it is known. tensor: the one that it was allocated for, or NULL. */
-void record_allocation(Core *core, PyObject *tensor, PyObject *array)
+/* Record memory that is new now, unless it is known. tensor: the one that it was allocated for, or NULL. */
+void record_allocation(Core *core, PyObject *tensor, PyObject *array, int64_t now)
 {
-    int64_t allocation_id = observe_array(array);
+    int64_t allocation_id = observe_array(array, now);
     if (allocation_id > 0) {
         add_row(core, allocation_id, array_bytes(array), allocation_id);
         if (tensor != NULL && core->has_register) {
@@ -368,19 +378,12 @@ void record_allocation(Core *core, PyObject *tensor, PyObject *array)
     report_error((PyObject *)core); /* an interrupt stays set */
 }
 
-PyObject *memory_observe(PyObject *module, PyObject *array)
-{
-    (void)module;
-    int64_t allocation_id = observe_array(array);
-    return allocation_id < 0 ? NULL : PyLong_FromLongLong(allocation_id);
-}
-
 /* The id of the allocation that an array's memory belongs to. 0: it is not watched; -1: an error. */
 int64_t allocation_of(PyArrayObject *array)
 {
     PyArrayObject *owner = owner_of(array);
     if (!is_ours(owner))
-        return watches_in_python() ? ask_python("allocation_id", (PyObject *)array) : 0;
+        return watches_in_python() ? answered(PyObject_CallMethod(python_allocations, "allocation_id", "O", array)) : 0;
     uintptr_t address = (uintptr_t)PyArray_DATA(array);
     Owner *known = find_owner((uintptr_t)PyArray_DATA(owner));
     for (Block *block = known == NULL ? NULL : &known->block; block != NULL; block = block->next)

@@ -178,6 +178,21 @@ typedef struct {
     bool is_incomplete; /* there was no memory for all */
 } Ids;
 
+static bool grow_ids(Ids *ids)
+{
+    int64_t *larger = PyMem_RawMalloc(ids->capacity * 2 * sizeof(int64_t));
+    if (larger == NULL) {
+        ids->is_incomplete = true;
+        return false;
+    }
+    memcpy(larger, ids->ids, ids->count * sizeof(int64_t));
+    if (ids->ids != ids->few)
+        PyMem_RawFree(ids->ids);
+    ids->ids = larger;
+    ids->capacity *= 2;
+    return true;
+}
+
 static inline void begin_ids(Ids *ids)
 {
     ids->ids = ids->few;
@@ -188,18 +203,8 @@ static inline void begin_ids(Ids *ids)
 
 static int add_id(Core *core, Ids *ids, PyObject *value)
 {
-    if (ids->count == ids->capacity) {
-        int64_t *larger = PyMem_RawMalloc(ids->capacity * 2 * sizeof(int64_t));
-        if (larger == NULL) {
-            ids->is_incomplete = true;
-            return 0;
-        }
-        memcpy(larger, ids->ids, ids->count * sizeof(int64_t));
-        if (ids->ids != ids->few)
-            PyMem_RawFree(ids->ids);
-        ids->ids = larger;
-        ids->capacity *= 2;
-    }
+    if (ids->count == ids->capacity && !grow_ids(ids))
+        return 0;
     int64_t tensor_id = id_of_tensor(core, value);
     if (tensor_id < 0) {
         tensor_id = 0;
@@ -238,9 +243,42 @@ static int64_t log_ids(Core *core, Ids *ids)
     return first;
 }
 
+/* The id of a tensor that has got one in this recording; 0 for None, -1 for anything else. It runs no Python code. */
+static inline int64_t known_id(Core *core, PyObject *value)
+{
+    if (Py_TYPE(value) != tensor_type && Py_TYPE(value) != parameter_type)
+        return value == Py_None ? 0 : -1;
+    PyObject *known = *(PyObject **)((char *)value + field_tensor_id.offset);
+    int64_t tensor_id = known != NULL && PyLong_CheckExact(known) ? integer_value(known) : -1;
+    return tensor_id >= core->first_id ? tensor_id : -1;
+}
+
+/* Log the tensors among an op's arguments if all of them have ids: most often. Where they begin in the log; -1: not all have. */
+static inline int64_t log_known_tensors(Core *core, const char *letters, PyObject *const *arguments, Py_ssize_t count)
+{
+    size_t n_tensors = 0;
+    for (Py_ssize_t i = 0; i < count && letters[i] != 0; i++)
+        if (letters[i] != '-') {
+            if (letters[i] == 'L' || known_id(core, arguments[i]) < 0)
+                return -1;
+            n_tensors++;
+        }
+    int64_t first = (int64_t)core->tensor_ids.total;
+    int64_t *place = n_tensors == 0 ? NULL : log_add(&core->tensor_ids, n_tensors);
+    if (place == NULL)
+        return n_tensors == 0 ? first : -1;
+    for (Py_ssize_t i = 0; i < count && letters[i] != 0; i++)
+        if (letters[i] != '-')
+            *place++ = known_id(core, arguments[i]);
+    return first;
+}
+
 /* Log the tensors among an op's arguments; where they begin in the log. letters: the op's `tensor_places`. */
 static int64_t log_tensors(Core *core, const char *letters, PyObject *const *arguments, Py_ssize_t count)
 {
+    int64_t first = log_known_tensors(core, letters, arguments, count);
+    if (first >= 0)
+        return first;
     Ids ids;
     begin_ids(&ids);
     int result = 0;
@@ -341,7 +379,8 @@ static int prepare_probe(Core *core, Probe *probe)
     return 0;
 }
 
-static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *const *arguments, Py_ssize_t count)
+/* now: when the op ended, which is the time of the allocation */
+static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *const *arguments, Py_ssize_t count, int64_t now)
 {
     if (!PyObject_TypeCheck(tensor, tensor_type))
         return;
@@ -375,7 +414,7 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
         if (array == NULL)
             goto done;
     }
-    record_allocation(core, tensor, array);
+    record_allocation(core, tensor, array, now);
 done:
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear(); /* a tensor without one of these attributes */
@@ -384,16 +423,16 @@ done:
     Py_XDECREF(other);
 }
 
-static void record_results(Core *core, Probe *probe, PyObject *result, PyObject *const *arguments, Py_ssize_t count)
+static void record_results(Core *core, Probe *probe, PyObject *result, PyObject *const *arguments, Py_ssize_t count, int64_t now)
 {
     if (PyTuple_Check(result) || PyList_Check(result)) {
         for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result) && !PyErr_Occurred(); i++) {
             PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(result, i)); /* the list may change meanwhile */
-            record_result(core, probe, item, arguments, count);
+            record_result(core, probe, item, arguments, count, now);
             Py_DECREF(item);
         }
     } else
-        record_result(core, probe, result, arguments, count);
+        record_result(core, probe, result, arguments, count, now);
 }
 
 /* Run an op on a thread that is not recorded. */
@@ -455,7 +494,7 @@ static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t f
         return result;
     }
     CostSamples *samples = is_sampled(&core->costs[COST_OP]) ? &core->costs[COST_OP] : NULL;
-    int64_t began = samples == NULL ? 0 : now_ns(), ran = 0;
+    int64_t began = samples == NULL ? 0 : now_ns();
     uint64_t n_asked = core->n_asked;
     Py_ssize_t count = PyVectorcall_NARGS(flags);
     int64_t sequence = sequence_of(thread), details[3] = {0};
@@ -469,14 +508,13 @@ static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t f
         samples = NULL;
     int64_t start = now_ns();
     result = PyObject_Vectorcall(probe->run, arguments, flags, names);
-    if (samples != NULL)
-        ran = now_ns();
+    int64_t ran = now_ns(), end = ran;
     if (core->memory && probe->allocates > 0 && result != NULL) {
-        record_results(core, probe, result, arguments, count);
+        record_results(core, probe, result, arguments, count, ran);
         if (PyErr_Occurred()) /* an interrupt */
             Py_CLEAR(result);
+        end = after_ids(ran); /* what an op allocates is inside it */
     }
-    int64_t end = now_ns();
     write_row(core, thread, probe->uid, start, end, sequence, details);
     if (give_way(core, end))
         samples = NULL;
@@ -979,23 +1017,30 @@ static PyObject *core_listen_to_memory(PyObject *self, PyObject *wanted)
 
 static PyObject *core_record_allocation(PyObject *self, PyObject *array)
 {
-    record_allocation((Core *)self, NULL, array);
+    record_allocation((Core *)self, NULL, array, now_ns());
     if (PyErr_Occurred())
         return NULL;
     Py_RETURN_NONE;
 }
 
-static PyObject *core_memory_row(PyObject *self, PyObject *row)
+static PyObject *core_add_memory_rows(PyObject *self, PyObject *rows)
 {
     Core *core = (Core *)self;
-    long long items[4];
-    if (!PyArg_ParseTuple(row, "LLLL", &items[0], &items[1], &items[2], &items[3]))
+    if (!PyList_CheckExact(rows) || PyList_GET_SIZE(rows) % 4 != 0) {
+        PyErr_SetString(PyExc_TypeError, "add_memory_rows() takes a list of four integers per row");
         return NULL;
-    int64_t *place = log_add(&core->memory_rows, 4);
-    if (place == NULL)
-        return PyErr_NoMemory();
-    for (int i = 0; i < 4; i++)
-        place[i] = items[i];
+    }
+    for (Py_ssize_t first = 0; first + 4 <= PyList_GET_SIZE(rows); first += 4) {
+        int64_t items[4];
+        for (int i = 0; i < 4; i++)
+            items[i] = PyLong_AsLongLong(PyList_GET_ITEM(rows, first + i));
+        if (PyErr_Occurred())
+            return NULL;
+        int64_t *place = log_add(&core->memory_rows, 4);
+        if (place == NULL)
+            return PyErr_NoMemory();
+        memcpy(place, items, sizeof items);
+    }
     Py_RETURN_NONE;
 }
 
@@ -1153,7 +1198,7 @@ static PyMethodDef core_methods[] = {
     {"call_traced", FAST(core_call_traced), METH_FASTCALL, "Call a function of the user from inside an op."},
     {"listen_to_memory", core_listen_to_memory, METH_O, "Record frees, or no more."},
     {"record_allocation", core_record_allocation, METH_O, "Record new memory, unless it is known."},
-    {"memory_row", core_memory_row, METH_O, "Add a row about memory that the Python version watches."},
+    {"add_memory_rows", core_add_memory_rows, METH_O, "Add rows about memory that the Python version watches, from a list of integers."},
     {"take", core_take, METH_NOARGS, "Hand over what was recorded since the last time: blocks by log and thread, and native ids."},
     {"open_ranges", core_open_ranges, METH_O, "By thread: the rows of the ranges that are open, as if they ended now."},
     {"set_turn", core_set_turn, METH_O, "Threads that record something later than this give way to this thread; None: never."},
@@ -1260,7 +1305,6 @@ static PyObject *load_library(PyObject *module, PyObject *nothing)
 
 static PyMethodDef functions[] = {
     {"load_library", load_library, METH_NOARGS, "Look up what the core needs of the library, once."},
-    {"observe", memory_observe, METH_O, "Watch the memory of a new array; the id of the allocation, or 0."},
     {"allocation_id", memory_allocation_id, METH_O, "The id of the allocation that an array's memory belongs to, or 0."},
     {"alive", memory_alive, METH_NOARGS, "What is watched now: rows of allocation id, address, bytes."},
     {NULL, NULL, 0, NULL},

@@ -286,13 +286,12 @@ int load_inputs(void);
 /* ------------------------------------------------------------------------------------------------ memory.c */
 
 int load_memory(void);
-int64_t next_id(void);
-int64_t observe_array(PyObject *array);
+int64_t next_id(int64_t now);
+int64_t after_ids(int64_t now);
 int listen_to_memory(Core *core, bool wanted);
 int tell_python_frees(void);
 void forget_core(Core *core);
-void record_allocation(Core *core, PyObject *tensor, PyObject *array);
-PyObject *memory_observe(PyObject *module, PyObject *array);
+void record_allocation(Core *core, PyObject *tensor, PyObject *array, int64_t now);
 PyObject *memory_allocation_id(PyObject *module, PyObject *array);
 PyObject *memory_alive(PyObject *module, PyObject *nothing);
 int64_t array_bytes(PyObject *array);

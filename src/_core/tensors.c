@@ -65,7 +65,7 @@ static int add_storage(Core *core, PyObject *tensor_id, PyObject *storage_id, Py
 static int64_t assign_id(Core *core, PyObject *tensor, PyArrayObject *array)
 {
     PyObject *owner = Py_NewRef((PyObject *)owner_of(array));
-    int64_t tensor_id = next_id();
+    int64_t tensor_id = next_id(now_ns());
     int64_t silent = core->memory ? 0 : silent_id((PyArrayObject *)owner, core->first_id, tensor_id);
     int64_t storage_id = silent != 0 ? silent : allocation_of(array);
     PyObject *number = PyLong_FromLongLong(tensor_id), *of_storage = NULL, *zero = PyLong_FromLong(0);

@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
+from mindtorch_prof.trace import OP
 from mindtorch_v2 import _dispatch, _recording_hooks
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile, record_function
@@ -50,7 +51,7 @@ def each_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def use(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
-    for name in ("Core", "observe", "allocation_id", "alive"):
+    for name in ("Core", "allocation_id", "alive"):
         monkeypatch.setattr(core, name, getattr(module, name))
     monkeypatch.setattr(core, "core", module)
     module.load_library()
@@ -1152,3 +1153,15 @@ def test_who_records_waits_in_each_turn_and_again_while_too_much_waits_to_be_tak
         for n_waits in range(1, 4):
             torch.ones(2)
             assert recording_core.waits()[0] == n_waits
+
+
+def test_memory_is_allocated_inside_the_op_that_allocates_it(each_core: Any) -> None:
+    x = torch.ones(8)
+    with profile(profile_memory=True) as prof:
+        kept = [x + 1, *torch._foreach_add([x] * 40, 1), x.exp()]  # one result, many, one
+    trace = prof.profiler._results.trace
+    allocated = trace.memory.time_ns[trace.memory.nbytes > 0]
+    ops = trace.kind == OP
+    inside = [int(((trace.start_ns[ops] < t) & (t < trace.end_ns[ops])).sum()) for t in allocated.tolist()]
+    assert len(set(allocated.tolist())) == len(kept) == 42
+    assert min(inside) >= 1

@@ -45,7 +45,7 @@ def each_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if request.param == "c" and core.core is python_core:
         pytest.skip("the compiled core is not built")
     monkeypatch.setattr(core, "core", chosen)
-    for name in ("Core", "observe", "allocation_id", "alive"):
+    for name in ("Core", "allocation_id", "alive"):
         monkeypatch.setattr(core, name, getattr(chosen, name))
     return chosen
 

@@ -1,4 +1,4 @@
-"""Memory of tensors while a recording looks: a new array in, an id and later the row of its free out.
+"""Memory of tensors while a recording looks: a new array and the time in, later the row of its free out.
 
 The array that owns the memory is watched by a weak reference, so memory is freed when it really is: a NumPy array that shares it keeps
 it. What is watched outlives recordings: a later one shows when memory of an earlier one is freed. This is the plain Python version; the
@@ -22,7 +22,7 @@ from ..._tensor_slots import address as address_of
 
 clock = time.perf_counter_ns
 
-Row = tuple[int, int, int, int]  # time, bytes (negative: freed), allocation id, thread
+Rows = list[int]  # one after the other: time, bytes (negative: freed), allocation id, thread
 
 # the memory of one tensor: where it begins (WHOLE: it is all of the owner's), allocation id, bytes
 _Block = tuple[int, int, int]
@@ -35,6 +35,7 @@ class _Watch(ref):  # type: ignore[type-arg]
 
     __slots__ = ("allocation_id", "begin", "further", "nbytes")
     __hash__ = object.__hash__  # that of a weak reference is its object's, which arrays do not have
+    __init__ = object.__init__  # that of a weak reference reads its arguments once more, for nothing
     begin: int
     allocation_id: int
     nbytes: int
@@ -49,20 +50,18 @@ class _Watch(ref):  # type: ignore[type-arg]
 
 _watched: set[_Watch] = set()
 # Time and thread of the frees that are not told yet. To ask for an entry that is missing makes it, which is all that the callback does.
-_frees: defaultdict[_Watch, tuple[int, int]] = defaultdict(
-    zip(iter(clock, None), iter(get_ident, None)).__next__
-)
+_frees: defaultdict[_Watch, tuple[int, int]] = defaultdict(zip(iter(clock, -1), iter(get_ident, -1)).__next__)
 _note_free = _frees.__getitem__
-_listeners: list[Callable[[Row], None]] = []  # of the recordings of memory under way
+_listeners: list[Callable[[Rows], object]] = []  # of the recordings of memory under way
 
 
-def listen(listener: Callable[[Row], None]) -> None:
-    """Tell this of each free from now on."""
+def listen(listener: Callable[[Rows], object]) -> None:
+    """Tell this of frees from now on."""
     tell_frees()
     _listeners.append(listener)
 
 
-def unlisten(listener: Callable[[Row], None]) -> None:
+def unlisten(listener: Callable[[Rows], object]) -> None:
     """Tell this no more."""
     if listener in _listeners:
         tell_frees()
@@ -71,20 +70,24 @@ def unlisten(listener: Callable[[Row], None]) -> None:
 
 def tell_frees() -> None:
     """Tell the recordings under way of the memory that was freed since the last time."""
-    while _frees:
-        try:
+    rows: Rows = []
+    try:
+        while _frees:
             watch, (now, thread) = _frees.popitem()
-        except KeyError:
-            return  # another thread, or the handler of a signal, has told the last one meanwhile
-        _watched.discard(watch)
-        for listener in _listeners:
-            listener((now, -watch.nbytes, watch.allocation_id, thread))
+            rows += (now, -watch.nbytes, watch.allocation_id, thread)
+            _watched.discard(watch)
             for _, allocation_id, nbytes in watch.further:
-                listener((now, -nbytes, allocation_id, thread))
+                rows += (now, -nbytes, allocation_id, thread)
+    except KeyError:
+        pass  # another thread, or the handler of a signal, has told the last one meanwhile
+    finally:  # also if the handler of a signal raises
+        for listener in _listeners:
+            listener(rows)
 
 
-def observe(array: np.ndarray) -> int:
-    """Watch the memory of a new array; the id of the allocation, which is its time. 0: it has no memory, or is watched already."""
+def observe(array: np.ndarray, now: int) -> int:
+    """Watch the memory of an array that is new now: the time, which is given to one array only, is the id of the allocation. How many
+    bytes it has; 0: none, or they are watched already."""
     if len(_frees) >= _AT_ONCE:
         tell_frees()
     nbytes = array.nbytes
@@ -97,23 +100,22 @@ def observe(array: np.ndarray) -> int:
     if getweakrefcount(owner):
         for known in getweakrefs(owner):
             if known.__class__ is _Watch:
-                return _observe_further(known, begin, nbytes)
+                return _observe_further(known, begin, now, nbytes)
     watch = _Watch(owner, _note_free)
     watch.begin = begin
     watch.nbytes = nbytes
     watch.further = ()
-    watch.allocation_id = now = clock()
+    watch.allocation_id = now
     _watched.add(watch)  # whole: a signal handler may look at it at once
-    return now
+    return nbytes
 
 
-def _observe_further(watch: _Watch, begin: int, nbytes: int) -> int:
+def _observe_further(watch: _Watch, begin: int, now: int, nbytes: int) -> int:
     """Watch one more part of an array of which a part is watched already."""
     if any(block[0] == begin for block in watch.blocks()):
         return 0
-    now = clock()
     watch.further += ((begin, now, nbytes),)
-    return now
+    return nbytes
 
 
 def allocation_id(array: np.ndarray) -> int:

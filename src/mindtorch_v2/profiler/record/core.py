@@ -12,4 +12,4 @@ core: Any = compiled("mindtorch_v2.profiler.record._core") or python_core
 
 NAME: str = core.NAME
 Core: Any = core.Core
-observe, allocation_id, alive = core.observe, core.allocation_id, core.alive
+allocation_id, alive = core.allocation_id, core.alive

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
+observe = allocations.observe
 
 NAME = "python"
 # whether calls of threads that run already can be traced
@@ -210,17 +211,19 @@ def probe_of(op: Any) -> Callable[..., Any]:
                 details = inputs_and_tensors(core, thread, arguments)
             else:
                 details = core._details(thread, op, arguments) if core.has_details else ()
+            end = 0
             start = clock()
             try:
                 result = run(*arguments)
                 if core.has_memory:
+                    end = clock()
                     if allocates is None:
                         allocates = op.allocates
                     if allocates:
-                        core._record_allocations(thread, allocates, arguments, result)
+                        end = core._record_allocations(thread, allocates, arguments, result, end)
                 return result
             finally:
-                end = clock()
+                end = end or clock()
                 thread.rows += (uid, start, end, sequence) + details
                 due = core.turn_due
                 if due is not None and end > due:
@@ -375,20 +378,23 @@ class Core:
         calls = thread.call_position()
         return (inputs, calls, first_tensor) if self.has_tensors else (inputs, calls)
 
-    def _record_allocations(self, thread: _Thread, allocates: int, arguments: tuple, result: Any) -> None:
-        """Record the memory that an op allocated for its results. allocates: the op's."""
+    def _record_allocations(
+        self, thread: _Thread, allocates: int, arguments: tuple, result: Any, now: int
+    ) -> int:
+        """Record the memory that an op, which ended now, allocated for its results. allocates: the op's. Returns the end of the op:
+        what it allocates is inside it."""
         try:
             if allocates == 1 and result.__class__ is _dispatch.Tensor and result._storage is None:
                 # most often; without `record_allocation`, a call that takes a tenth of all this
                 if result._array_missing:
-                    return
-                array = result._array
-                now = observe(array)
-                if now:
-                    self.memory += (now, array.nbytes, now, thread.ident)
-                    if self.register is not None:
-                        self.register.allocated(result, now)
-                return
+                    return now
+                nbytes = observe(result._array, now)
+                if not nbytes:
+                    return now
+                self.memory += (now, nbytes, now, thread.ident)
+                if self.register is not None:
+                    self.register.allocated(result, now)
+                return now + 1
             for tensor in result if isinstance(result, (tuple, list)) else (result,):
                 array = getattr(tensor, "_array", None)
                 if array is None or (tensor.__class__ is not _dispatch.Tensor and tensor._is_sparse_layout):
@@ -402,14 +408,16 @@ class Core:
                     self.record_allocation(storage._root, tensor)
         except Exception as error:
             _report(error)
+        return clock()
 
     def record_allocation(self, array: np.ndarray, tensor: Any = None) -> None:
         """Record new memory, unless it is known. tensor: the one that it was allocated for."""
-        allocation_id = observe(array)
-        if allocation_id:
-            self.memory += (allocation_id, array.nbytes, allocation_id, get_ident())
+        now = clock()
+        nbytes = observe(array, now)
+        if nbytes:
+            self.memory += (now, nbytes, now, get_ident())
             if tensor is not None and self.register is not None:
-                self.register.allocated(tensor, allocation_id)
+                self.register.allocated(tensor, now)
 
     def _new_thread(self) -> _Thread | None:
         """At the first event of this thread: what is recorded of it; None if nothing is to be."""
@@ -748,4 +756,4 @@ def load_library() -> None:
         _probes = _dispatch.install_probes(probe_of)
 
 
-observe, allocation_id, alive = allocations.observe, allocations.allocation_id, allocations.alive
+allocation_id, alive = allocations.allocation_id, allocations.alive
