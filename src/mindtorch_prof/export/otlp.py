@@ -272,6 +272,7 @@ def _message(spans: list[Span], resource: dict[str, object]) -> bytes:
 
 def _send(address: str, message: bytes) -> None:
     """Send a message to a collector; an OSError says what it did not take."""
+    import urllib.error
     import urllib.parse
     import urllib.request
 
@@ -279,8 +280,12 @@ def _send(address: str, message: bytes) -> None:
     if parts.path in ("", "/"):
         address = urllib.parse.urlunsplit(parts._replace(path="/v1/traces"))
     request = urllib.request.Request(address, message, {"Content-Type": "application/json"}, method="POST")  # noqa: S310  # of http and https alone (is_address)
-    with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310  # as above
-        body = response.read()
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310  # as above
+            body = response.read()
+    except urllib.error.HTTPError as error:
+        error.close()  # it is the answer too, and would keep the connection open for as long as it lives
+        raise
     try:
         refused = json.loads(body or b"{}").get("partialSuccess") or {}
     except (ValueError, AttributeError):  # an answer that is not OTLP's: the collector took the message

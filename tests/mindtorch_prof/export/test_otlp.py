@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from urllib.error import HTTPError
 
 import pytest
 from kineto_documents import BASE, HOSTILE_NAME, document, event, kernel, load_document
@@ -258,6 +259,14 @@ def test_what_a_collector_refuses_is_an_error_of_one_sentence(
     collector.answer = (200, b"not JSON")
     assert cli.main(["convert", three_steps_path, "-o", collector.address]) == 0
     assert capsys.readouterr().err == f"sent to {collector.address}\n"
+
+
+def test_the_connection_to_a_collector_that_refuses_is_closed(collector: Collector, three_steps: Any) -> None:
+    collector.answer = (500, b"full")
+    with pytest.raises(HTTPError, match="HTTP Error 500") as refused:
+        three_steps.export_otlp(collector.address)
+    assert refused.value.fp is not None
+    assert refused.value.fp.closed
 
 
 def test_an_address_takes_spans_alone(three_steps_path: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,10 +150,19 @@ def accepted_arguments(op: Any) -> Callable[[], list[Any]] | None:
 def described_refusal(op: Any, make: Callable[[], list[Any]]) -> Any:
     """The error of a call, which `profiled_rows` describes, and the arguments afterwards."""
     arguments = make()
+    tensors = [(x, x.numel()) for value in arguments for x in _tensors(value)]
     try:
         return described(_dispatch.call(op, tuple(arguments)))
     except Exception as error:
+        # An op may make its `out` larger and refuse it then, as in torch: the new elements are not initialised, nobody knows their values.
+        for x, count in tensors:
+            if x.numel() > count and x.device.type != "meta":
+                x.detach()._array.reshape(-1)[count:] = 0
         return [type(error).__name__, str(error), described(arguments)]
+
+
+def _tensors(value: Any) -> list[Any]:
+    return [x for x in (value if isinstance(value, list) else [value]) if isinstance(x, torch.Tensor)]
 
 
 def described_layout(op: Any, make: Callable[[], list[Any]]) -> Any:
