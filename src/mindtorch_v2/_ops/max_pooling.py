@@ -1,6 +1,6 @@
-"""Pooling over one to three dimensions: max (with its indices), average, adaptive, fractional.
+"""Max pooling over one to three dimensions, with the indices of the maxima: plain, adaptive, fractional; and its inverse.
 
-Max pools loop over the offsets in a window, each for whole arrays at once. Averages are separable: sums along one dimension after the other.
+The kernels loop over the offsets in a window, each for whole arrays at once.
 """
 
 from __future__ import annotations
@@ -11,114 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _op_errors
+from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import FLOAT_NUMS, INTEGRAL_NUMS
+from .._dtype import INTEGRAL_NUMS
 from .._graph import Switches, grad_state
 from . import _core, _dims, _layout
 from ._double_backward import zeros_of
-from ._half_precision import in_float32
 from ._namespace import functions as F
+from ._pooling_windows import bins, check_sizes, check_window, one_int, per_dim, pooled_size, widened
 from .creation import _empty
-
-
-def _fill(values: Any, dims: int) -> tuple:
-    values = _dispatch.ints(values)
-    return values * dims if len(values) == 1 else tuple(values)
-
-
-_COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
-
-
-def _check_window(
-    name: str, dims: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
-) -> None:
-    """Raise where an argument has another number of entries than the window has dimensions."""
-    arguments = {
-        "kernel_size must either be": kernel_size,
-        "stride must either be omitted,": stride,
-        "padding must either be": padding,
-        "dilation must be either": dilation,
-    }
-    for text, values in arguments.items():
-        if values.__class__ is not int and values and len(values) not in (1, dims):
-            if name == "avg_pool3d" and values is kernel_size:
-                text = "kernel_size must be"
-            raise RuntimeError(f"{name}: {text} a single int, or a tuple of {_COUNTS[dims]}")
-
-
-def _single(name: str, argument: str, values: Any) -> tuple:
-    values = _dispatch.ints(values)
-    if values is None:
-        raise TypeError(f"{name}(): argument '{argument}' (position 2) must be tuple of ints, not NoneType")
-    if len(values) != 1:
-        raise RuntimeError(f"{name}() argument '{argument}' should contain one int (got {len(values)})")
-    return values
-
-
-def pooled_size(n: int, k: int, padding: int, stride: int, dilation: int, ceil_mode: bool) -> int:
-    """How many windows fit; in ceil mode the last must start inside the input or its left padding."""
-    size = (n + 2 * padding - dilation * (k - 1) - 1 + (stride - 1 if ceil_mode else 0)) // stride + 1
-    if ceil_mode and (size - 1) * stride >= n + padding:
-        size -= 1
-    return size
-
-
-def _check(name: str, x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, out: tuple) -> None:
-    for s in stride:
-        if s == 0:
-            raise RuntimeError("stride should not be zero")
-    for k, p in zip(kernel, padding):
-        if p < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > k // 2:
-            raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1"
-            )
-    if any(n < 1 for n in out):
-        dims = len(kernel)
-        have = "x".join(str(n) for n in x.shape[-dims - 1 :])
-        want = "x".join([str(x.shape[-dims - 1]), *map(str, out)])
-        raise RuntimeError(
-            f"Given input size: ({have}). Calculated output size: ({want}). Output size is too small"
-        )
-
-
-def _windows(kernel: tuple, out: tuple, stride: tuple, dilation: tuple) -> Any:
-    for place in itertools.product(*map(range, kernel)):
-        yield (
-            place,
-            (
-                ...,
-                *[
-                    slice(i * d, i * d + (n - 1) * s + 1, s)
-                    for i, n, s, d in zip(place, out, stride, dilation)
-                ],
-            ),
-        )
-
-
-def _widen(
-    x: np.ndarray, padding: tuple, kernel: tuple, stride: tuple, dilation: tuple, out: tuple, value: Any
-) -> np.ndarray:
-    """The input padded with `value` so that all windows fit."""
-    dims = len(kernel)
-    need = [
-        max((o - 1) * s + d * (k - 1) + 1, n + p)
-        for o, s, d, k, n, p in zip(out, stride, dilation, kernel, x.shape[-dims:], padding)
-    ]
-    if not any(padding) and all(n >= m for n, m in zip(x.shape[-dims:], need)):
-        return x
-    padded = np.full(
-        (*x.shape[:-dims], *[max(m, n + p) for m, n, p in zip(need, x.shape[-dims:], padding)]),
-        value,
-        x.dtype,
-    )
-    padded[(..., *[slice(p, p + n) for p, n in zip(padding, x.shape[-dims:])])] = x
-    return padded
-
-
-# ---------------------------------------------------------------------------------------------------- max
 
 
 def _lowest(dtype: np.dtype) -> Any:
@@ -138,9 +39,9 @@ def max_pool(
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
     out = tuple(pooled_size(*args, ceil_mode) for args in zip(spatial, kernel, padding, stride, dilation))
-    _check("max_pool", x, kernel, stride, padding, out)
+    check_sizes("max_pool", x, kernel, stride, padding, out)
     lowest = _lowest(x.dtype)
-    frame = _widen(x, padding, kernel, stride, dilation, out, lowest)
+    frame = widened(x, padding, kernel, stride, dilation, out, lowest)
     pieces = [np.ascontiguousarray(frame[window]) for _, window in _windows(kernel, out, stride, dilation)]
     best = pieces[0].copy()
     for values in pieces[1:]:
@@ -151,10 +52,24 @@ def max_pool(
             which[nan & np.isnan(values)] = number
     if frame is not x and (best == lowest).any():  # a maximum is not in the padding
         filled = np.zeros(spatial, bool)
-        padded = _widen(filled, padding, kernel, stride, dilation, out, True)
+        padded = widened(filled, padding, kernel, stride, dilation, out, True)
         outside = np.stack([padded[window] for _, window in _windows(kernel, out, stride, dilation)])
         which = np.where(best == lowest, outside.argmin(0), which)
     return best, _flat_places(which, kernel, out, stride, padding, dilation, spatial)
+
+
+def _windows(kernel: tuple, out: tuple, stride: tuple, dilation: tuple) -> Any:
+    for place in itertools.product(*map(range, kernel)):
+        yield (
+            place,
+            (
+                ...,
+                *[
+                    slice(i * d, i * d + (n - 1) * s + 1, s)
+                    for i, n, s, d in zip(place, out, stride, dilation)
+                ],
+            ),
+        )
 
 
 def _first_equal(pieces: list[np.ndarray], best: np.ndarray) -> np.ndarray:
@@ -211,6 +126,11 @@ def scatter_max(g: np.ndarray, places: np.ndarray, shape: tuple, dims: int, over
     return gradient.reshape(shape)
 
 
+def _flat_view(tensor: Any, dims: int) -> Any:
+    dense = tensor if tensor.is_contiguous() else tensor.contiguous()
+    return dense.view(*tensor.shape[:-dims], math.prod(tensor.shape[-dims:]))
+
+
 def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
     @op(
         f"{aten_name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
@@ -222,8 +142,8 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
     def with_indices(
         self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
     ) -> Any:
-        _check_window(f"max_pool{dims}d", dims, kernel_size, stride, padding, dilation)
-        kernel = _fill(kernel_size, dims)
+        check_window(f"max_pool{dims}d", dims, kernel_size, stride, padding, dilation)
+        kernel = per_dim(kernel_size, dims)
         if self.ndim not in (dims + 1, dims + 2):
             kind = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}[dims]
             raise RuntimeError(f"non-empty {kind} (batch mode) tensor expected for input")
@@ -235,9 +155,9 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
         pooled = max_pool(
             self,
             kernel,
-            _fill(stride, dims) if stride else kernel,
-            _fill(padding, dims),
-            _fill(dilation, dims),
+            per_dim(stride, dims) if stride else kernel,
+            per_dim(padding, dims),
+            per_dim(dilation, dims),
             ceil_mode,
         )
         if dims == 2 and _layout.is_channels_last(self):
@@ -273,8 +193,8 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
         ceil_mode: bool,
         indices: np.ndarray,
     ) -> np.ndarray:
-        kernel, steps = _fill(kernel_size, dims), _fill(stride or kernel_size, dims)
-        spread = _fill(dilation, dims)
+        kernel, steps = per_dim(kernel_size, dims), per_dim(stride or kernel_size, dims)
+        spread = per_dim(dilation, dims)
         overlapping = any(s < (k - 1) * d + 1 for k, s, d in zip(kernel, steps, spread))
         return scatter_max(grad_output, indices, self.shape, dims, overlapping)
 
@@ -307,11 +227,11 @@ def max_pool1d_with_indices(
             f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 'self' "
             "(while checking arguments for max_pool1d)"
         )
-    kernel = _fill(kernel_size, 1)
-    steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
+    kernel = per_dim(kernel_size, 1)
+    steps = per_dim(stride, 1) if stride not in ((), [], None) else kernel
     wide = F.unsqueeze(self, -2)
     maxima, places = max_pool2d_with_indices(
-        wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode
+        wide, (1, *kernel), (1, *steps), (0, *per_dim(padding, 1)), (1, *per_dim(dilation, 1)), ceil_mode
     )
     return F.squeeze(maxima, -2), F.squeeze(places, -2)
 
@@ -340,11 +260,11 @@ def _line_maxima(
     self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Any:
     """The maxima alone, by one kernel: their indices are only needed for a gradient."""
-    kernel = _fill(kernel_size, 1)
-    steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
+    kernel = per_dim(kernel_size, 1)
+    steps = per_dim(stride, 1) if stride not in ((), [], None) else kernel
     wide = np.expand_dims(self._array, -2)
     maxima, _ = max_pool2d_with_indices.op.kernel(
-        wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode
+        wide, (1, *kernel), (1, *steps), (0, *per_dim(padding, 1)), (1, *per_dim(dilation, 1)), ceil_mode
     )
     result = _empty((*self.shape[:-1], maxima.shape[-1]), dtype=self.dtype)
     np.copyto(result._array, maxima.squeeze(-2))
@@ -415,323 +335,7 @@ _declare_unpool(2, "aten::max_unpool2d")
 _declare_unpool(3, "aten::max_unpool3d")
 
 
-# ---------------------------------------------------------------------------------------------------- average
-
-
-def _divisors(n: int, o: int, k: int, s: int, p: int, include_pad: bool) -> np.ndarray:
-    start = np.arange(o) * s - p
-    end = np.minimum(start + k, n + p)
-    return (end - start) if include_pad else (np.minimum(end, n) - np.maximum(start, 0))
-
-
-def _divisor(
-    spatial: tuple,
-    out: tuple,
-    kernel: tuple,
-    stride: tuple,
-    padding: tuple,
-    include_pad: bool,
-    override: Any,
-    kind: Any,
-) -> Any:
-    if override is not None:
-        if override == 0:
-            raise RuntimeError("divisor must be not zero")
-        return kind(override)
-    parts = [_divisors(*args, include_pad) for args in zip(spatial, out, kernel, stride, padding)]
-    counts = parts[0].astype(np.float64)
-    for part in parts[1:]:
-        counts = counts[..., None] * part
-    return kind(counts.flat[0]) if counts.size and (counts == counts.flat[0]).all() else counts.astype(kind)
-
-
-@in_float32
-def avg_pool(
-    x: np.ndarray,
-    kernel: tuple,
-    stride: tuple,
-    padding: tuple,
-    ceil_mode: bool,
-    include_pad: bool,
-    override: Any,
-) -> np.ndarray:
-    """Averages of windows: sums along one dimension after the other."""
-    x = x if x.flags.c_contiguous else np.ascontiguousarray(x)
-    fused = _core.avg_pool(x, kernel, stride, padding, ceil_mode, include_pad, override)
-    if fused is not None:
-        return fused
-    dims = len(kernel)
-    ones = (1,) * dims
-    out = tuple(pooled_size(*args, ceil_mode) for args in zip(x.shape[-dims:], kernel, padding, stride, ones))
-    _check("avg_pool", x, kernel, stride, padding, out)
-    total = _widen(x, padding, kernel, stride, ones, out, 0)
-    for d, (k, o, s) in enumerate(zip(kernel, out, stride)):
-        total = _window_sums(total, x.ndim - dims + d, k, o, s)
-    return np.divide(
-        total, _divisor(x.shape[-dims:], out, kernel, stride, padding, include_pad, override, x.dtype.type)
-    ).astype(x.dtype, copy=False)
-
-
-def _along(axis: int, window: Any) -> tuple:
-    return (*[slice(None)] * axis, window)
-
-
-def _window_sums(x: np.ndarray, axis: int, kernel: int, out: int, stride: int) -> np.ndarray:
-    """Sums of `out` windows along one axis, each added up from its first number. A sum of zeros is not negative."""
-    windows = [x[_along(axis, slice(k, k + (out - 1) * stride + 1, stride))] for k in range(kernel)]
-    total = np.add(windows[0], x.dtype.type(0), order="C")
-    for values in windows[1:]:
-        np.add(total, values, total)
-    return total
-
-
-@in_float32
-def avg_pool_gradient(
-    g: np.ndarray,
-    shape: tuple,
-    kernel: tuple,
-    stride: tuple,
-    padding: tuple,
-    include_pad: bool,
-    override: Any,
-) -> np.ndarray:
-    """The gradient of an average pool for an input of `shape`."""
-    fused = _core.avg_pool_backward(g, shape, kernel, stride, padding, include_pad, override)
-    if fused is not None:
-        return fused
-    dims = len(kernel)
-    out, spatial = g.shape[-dims:], shape[-dims:]
-    spread = g / _divisor(spatial, out, kernel, stride, padding, include_pad, override, g.dtype.type)
-    for d, (n, o, k, s, p) in enumerate(zip(spatial, out, kernel, stride, padding)):
-        axis = g.ndim - dims + d
-        size = (*spread.shape[:axis], max((o - 1) * s + k, n + 2 * p), *spread.shape[axis + 1 :])
-        gradient = np.zeros(size, g.dtype)
-        for i in range(k):
-            gradient[_along(axis, slice(i, i + (o - 1) * s + 1, s))] += spread
-        spread = gradient[_along(axis, slice(p, p + n))]
-    return np.ascontiguousarray(spread)
-
-
-def _declare_avg(dims: int, aten_name: str, backward_name: str) -> Any:
-    name = aten_name.removeprefix("aten::")
-
-    @op(
-        f"{aten_name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, bool ceil_mode=False, "
-        "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-        expose="no",
-        node=f"AvgPool{dims}DBackward0",
-        out=True,
-    )
-    def pool(
-        self: np.ndarray,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        ceil_mode: bool,
-        count_include_pad: bool,
-        divisor_override: Any,
-    ) -> np.ndarray:
-        _check_window(name, dims, kernel_size, stride, padding)
-        kernel = _fill(kernel_size, dims)
-        if self.ndim not in (dims + 1, dims + 2):
-            raise RuntimeError(f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input")
-        return avg_pool(
-            self,
-            kernel,
-            _fill(stride, dims) if stride else kernel,
-            _fill(padding, dims),
-            ceil_mode,
-            count_include_pad,
-            divisor_override,
-        )
-
-    @op(
-        f"{backward_name}(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
-        "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
-        expose="no",
-    )
-    def backward(
-        grad_output: np.ndarray,
-        self: np.ndarray,
-        kernel_size: Any,
-        stride: Any,
-        padding: Any,
-        ceil_mode: bool,
-        count_include_pad: bool,
-        divisor_override: Any,
-    ) -> np.ndarray:
-        kernel = _fill(kernel_size, dims)
-        steps = _fill(stride, dims) if stride else kernel
-        return avg_pool_gradient(
-            grad_output, self.shape, kernel, steps, _fill(padding, dims), count_include_pad, divisor_override
-        )
-
-    pool.derivative(
-        self=lambda g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-            backward(g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-        )
-    )
-    backward.derivative(
-        grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-            pool(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-        ),
-        self=zeros_of,
-    )
-    return pool
-
-
-avg_pool2d = _declare_avg(2, "aten::avg_pool2d", "aten::avg_pool2d_backward")
-avg_pool3d = _declare_avg(3, "aten::avg_pool3d", "aten::avg_pool3d_backward")
-
-
-@composite(
-    "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
-    "bool count_include_pad=True) -> Tensor",
-    expose="function",
-)
-def avg_pool1d(
-    self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
-) -> Any:
-    kernel = _single("avg_pool1d", "kernel_size", kernel_size)
-    steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
-    averages = avg_pool2d(
-        F.unsqueeze(self, -2),
-        (1, *kernel),
-        (1, *steps),
-        (0, *_fill(padding, 1)),
-        ceil_mode,
-        count_include_pad,
-    )
-    return F.squeeze(averages, -2)
-
-
 # ---------------------------------------------------------------------------------------------------- adaptive
-
-
-def _bins(n: int, out: int) -> list[tuple[int, int]]:
-    return [(i * n // out, -((-(i + 1) * n) // out)) for i in range(out)]
-
-
-def _bin_sums(x: np.ndarray, axis: int, out: int) -> np.ndarray:
-    """Sums of `out` bins along one axis, each added up from its first number."""
-    n = x.shape[axis]
-    if n % out == 0:
-        return _window_sums(x, axis, n // out, out, n // out)
-    starts, ends = (np.array(edge, np.int64) for edge in zip(*_bins(n, out)))
-    sizes = ends - starts
-    shortest, longest = int(sizes.min()), int(sizes.max())
-    total = np.add(x.take(starts, axis), x.dtype.type(0))
-    for k in range(1, shortest):
-        np.add(total, x.take(starts + k, axis), total)
-    for k in range(max(shortest, 1), longest):
-        inside = np.flatnonzero(sizes > k)
-        total[_along(axis, inside)] += x.take(starts[inside] + k, axis)
-    return total
-
-
-def _bin_counts(spatial: tuple, out: tuple, kind: Any) -> np.ndarray:
-    """How many numbers each bin has."""
-    counts: Any = np.ones((), np.float64)
-    for n, o in zip(spatial, out):
-        counts = counts[..., None] * np.array([end - start for start, end in _bins(n, o)], np.float64)
-    return counts.astype(kind)
-
-
-@in_float32
-def adaptive_average(x: np.ndarray, size: tuple) -> np.ndarray:
-    """Averages of bins: sums along one dimension after the other."""
-    fused = _core.adaptive_avg_pool(x, size)
-    if fused is not None:
-        return fused
-    dims = len(size)
-    if 0 in size:
-        return np.empty((*x.shape[:-dims], *size), x.dtype)
-    total = x
-    for d, out in enumerate(size):
-        total = _bin_sums(total, x.ndim - dims + d, out)
-    return np.ascontiguousarray(total / _bin_counts(x.shape[-dims:], size, x.dtype))
-
-
-@in_float32
-def adaptive_average_gradient(g: np.ndarray, shape: tuple, dims: int) -> np.ndarray:
-    """The gradient of `adaptive_average` for an input of `shape`."""
-    fused = _core.adaptive_avg_pool_backward(g, shape, dims)
-    if fused is not None:
-        return fused
-    out, spatial = g.shape[-dims:], shape[-dims:]
-    spread = g / _bin_counts(spatial, out, g.dtype)
-    for d, (n, o) in enumerate(zip(spatial, out)):
-        axis = g.ndim - dims + d
-        gradient = np.zeros((*spread.shape[:axis], n, *spread.shape[axis + 1 :]), g.dtype)
-        for i, (start, end) in reversed(list(enumerate(_bins(n, o)))):
-            gradient[_along(axis, slice(start, end))] += spread[_along(axis, slice(i, i + 1))]
-        spread = gradient
-    return spread
-
-
-def _declare_adaptive_avg(dims: int, aten_name: str, inner_name: str, backward_name: str) -> Any:
-    name = aten_name.removeprefix("aten::")
-
-    @op(
-        f"{inner_name}(Tensor self, SymInt[{dims}] output_size) -> Tensor",
-        expose="no",
-        node=f"AdaptiveAvgPool{dims}DBackward0",
-    )
-    def pool(self: np.ndarray, output_size: Any) -> np.ndarray:
-        size = _fill(output_size, dims)
-        if self.dtype.num not in FLOAT_NUMS:
-            if self.size:
-                raise _op_errors.not_implemented(name, self)
-            return np.empty((*self.shape[:-dims], *size), self.dtype)
-        return adaptive_average(self, size)
-
-    @op(f"{backward_name}(Tensor grad_output, Tensor self) -> Tensor", expose="no")
-    def backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
-        return adaptive_average_gradient(grad_output, self.shape, dims)
-
-    pool.derivative(self=lambda g, self: backward(g, self))
-    backward.derivative(
-        grad_output=lambda g, grad_output_shape: pool(g, grad_output_shape[-dims:]),
-        self=zeros_of,
-    )
-
-    @composite(f"{aten_name}(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no")
-    def public(self: Any, output_size: Any) -> Any:
-        if output_size.__class__ is not int and len(output_size) != dims:
-            raise RuntimeError(f"{name}: output_size must be {dims}")
-        size = _fill(output_size, dims)
-        if any(n < 0 for n in size):
-            raise RuntimeError(
-                f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}"
-            )
-        if all(n == 1 for n in size):
-            return F.mean(self, tuple(range(-dims, 0)), True)
-        return pool(self, size)
-
-    return public
-
-
-adaptive_avg_pool2d = _declare_adaptive_avg(
-    2, "aten::adaptive_avg_pool2d", "aten::_adaptive_avg_pool2d", "aten::_adaptive_avg_pool2d_backward"
-)
-adaptive_avg_pool3d = _declare_adaptive_avg(
-    3, "aten::adaptive_avg_pool3d", "aten::_adaptive_avg_pool3d", "aten::_adaptive_avg_pool3d_backward"
-)
-
-
-@composite("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", expose="function")
-def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
-    return F.squeeze(
-        adaptive_avg_pool2d(
-            F.unsqueeze(self, -2), (1, *_single("adaptive_avg_pool1d", "output_size", output_size))
-        ),
-        -2,
-    )
-
-
-def _flat_view(tensor: Any, dims: int) -> Any:
-    dense = tensor if tensor.is_contiguous() else tensor.contiguous()
-    return dense.view(*tensor.shape[:-dims], math.prod(tensor.shape[-dims:]))
 
 
 def _last_nan_or_first_maximum(values: np.ndarray) -> np.ndarray:
@@ -755,7 +359,7 @@ def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
     def pool(self: np.ndarray, output_size: Any) -> Any:
         if output_size.__class__ is not int and len(output_size) != dims:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
-        size = _fill(output_size, dims)
+        size = per_dim(output_size, dims)
         fused = _core.adaptive_max_pool(self, size)
         if fused is not None:
             return fused
@@ -765,7 +369,7 @@ def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
         places = np.empty((*lead, *size), np.int64)
         flat = np.arange(math.prod(spatial)).reshape(spatial)
         for place in itertools.product(*map(range, size)):
-            window = tuple(slice(*_bins(n, o)[i]) for n, o, i in zip(spatial, size, place))
+            window = tuple(slice(*bins(n, o)[i]) for n, o, i in zip(spatial, size, place))
             values = _dims.flat_from(self[(..., *window)], len(lead))
             best = _last_nan_or_first_maximum(values)
             maxima[(..., *place)] = np.take_along_axis(values, best[..., None], -1)[..., 0]
@@ -804,7 +408,7 @@ adaptive_max_pool3d = _declare_adaptive_max(
     "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", expose="function"
 )
 def adaptive_max_pool1d(self: Any, output_size: Any) -> Any:
-    size = _single("adaptive_max_pool1d", "output_size", output_size)
+    size = one_int("adaptive_max_pool1d", "output_size", output_size)
     maxima, places = adaptive_max_pool2d(F.unsqueeze(self, -2), (1, *size))
     places = F.squeeze(places, -2)
     return F.squeeze(maxima, -2), places
@@ -844,7 +448,7 @@ def _declare_fractional(dims: int, aten_name: str, backward_name: str) -> None:
         node=f"FractionalMaxPool{dims}DBackward0",
     )
     def pool(self: np.ndarray, kernel_size: Any, output_size: Any, random_samples: np.ndarray) -> Any:
-        kernel, size = _fill(kernel_size, dims), _fill(output_size, dims)
+        kernel, size = per_dim(kernel_size, dims), per_dim(output_size, dims)
         x = self if self.ndim == dims + 2 else self[None]
         spatial = x.shape[-dims:]
         # In three dimensions torch requires one more element than it needs.
