@@ -127,15 +127,20 @@ var_op.derivative(self=_var_grad)
 std_op.derivative(self=_std_grad)
 
 
+def _with_mean(gradient: Any, g: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
+    """A gradient with that of the mean added; either may be None."""
+    if g is None:
+        return gradient
+    part = mean_grad(g, dim, keepdim, self_shape)
+    return part if gradient is None else gradient + part
+
+
 @var_mean_op.backward("self")
 def _(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
     gradient = None
     if grads[0] is not None:
         gradient = _var_grad(grads[0], self, dim, correction, keepdim, self_shape)
-    if grads[1] is not None:
-        part = mean_grad(grads[1], dim, keepdim, self_shape)
-        gradient = part if gradient is None else gradient + part
-    return (gradient,)
+    return (_with_mean(gradient, grads[1], dim, keepdim, self_shape),)
 
 
 @std_mean_op.backward("self")
@@ -143,10 +148,7 @@ def _(grads: Any, self: Any, result0: Any, dim: Any, correction: Any, keepdim: b
     gradient = None
     if grads[0] is not None:
         gradient = _std_grad(grads[0], self, result0, dim, correction, keepdim, self_shape)
-    if grads[1] is not None:
-        part = mean_grad(grads[1], dim, keepdim, self_shape)
-        gradient = part if gradient is None else gradient + part
-    return (gradient,)
+    return (_with_mean(gradient, grads[1], dim, keepdim, self_shape),)
 
 
 def _variance_front(name: str, chosen: Any) -> None:
