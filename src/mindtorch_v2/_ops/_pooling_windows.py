@@ -53,7 +53,7 @@ def pooled_size(n: int, k: int, padding: int, stride: int, dilation: int, ceil_m
     return size
 
 
-def check_sizes(name: str, x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, out: tuple) -> None:
+def check_sizes(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, out: tuple) -> None:
     """Raise torch's errors about strides, paddings and results without elements."""
     for s in stride:
         if s == 0:

@@ -61,7 +61,7 @@ def avg_pool(
     dims = len(kernel)
     ones = (1,) * dims
     out = tuple(pooled_size(*args, ceil_mode) for args in zip(x.shape[-dims:], kernel, padding, stride, ones))
-    check_sizes("avg_pool", x, kernel, stride, padding, out)
+    check_sizes(x, kernel, stride, padding, out)
     total = widened(x, padding, kernel, stride, ones, out, 0)
     for d, (k, o, s) in enumerate(zip(kernel, out, stride)):
         total = _window_sums(total, x.ndim - dims + d, k, o, s)

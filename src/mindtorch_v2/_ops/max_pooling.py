@@ -39,7 +39,7 @@ def max_pool(
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
     out = tuple(pooled_size(*args, ceil_mode) for args in zip(spatial, kernel, padding, stride, dilation))
-    check_sizes("max_pool", x, kernel, stride, padding, out)
+    check_sizes(x, kernel, stride, padding, out)
     lowest = _lowest(x.dtype)
     frame = widened(x, padding, kernel, stride, dilation, out, lowest)
     pieces = [np.ascontiguousarray(frame[window]) for _, window in _windows(kernel, out, stride, dilation)]
@@ -131,6 +131,11 @@ def _flat_view(tensor: Any, dims: int) -> Any:
     return dense.view(*tensor.shape[:-dims], math.prod(tensor.shape[-dims:]))
 
 
+def _at_indices(g: Any, indices: Any, dims: int) -> Any:
+    """The gradients at the indices of the maxima."""
+    return F.view(F.gather(_flat_view(g, dims), -1, _flat_view(indices, dims)), tuple(indices.shape))
+
+
 def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
     @op(
         f"{aten_name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
@@ -198,11 +203,10 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
         overlapping = any(s < (k - 1) * d + 1 for k, s, d in zip(kernel, steps, spread))
         return scatter_max(grad_output, indices, self.shape, dims, overlapping)
 
-    def gathered(g: Any, indices: Any) -> Any:
-        """The gradients of the maxima that were taken."""
-        return F.view(F.gather(_flat_view(g, dims), -1, _flat_view(indices, dims)), tuple(indices.shape))
-
-    backward.derivative(grad_output=gathered, self=lambda self: F.zeros(tuple(self.shape), dtype=self.dtype))
+    backward.derivative(
+        grad_output=lambda g, indices: _at_indices(g, indices, dims),
+        self=lambda self: F.zeros(tuple(self.shape), dtype=self.dtype),
+    )
     return with_indices
 
 
@@ -227,13 +231,16 @@ def max_pool1d_with_indices(
             f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 'self' "
             "(while checking arguments for max_pool1d)"
         )
+    window = _row_window(kernel_size, stride, padding, dilation)
+    maxima, places = max_pool2d_with_indices(F.unsqueeze(self, -2), *window, ceil_mode)
+    return F.squeeze(maxima, -2), F.squeeze(places, -2)
+
+
+def _row_window(kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> tuple:
+    """The same arguments for images of one row."""
     kernel = per_dim(kernel_size, 1)
     steps = per_dim(stride, 1) if stride not in ((), [], None) else kernel
-    wide = F.unsqueeze(self, -2)
-    maxima, places = max_pool2d_with_indices(
-        wide, (1, *kernel), (1, *steps), (0, *per_dim(padding, 1)), (1, *per_dim(dilation, 1)), ceil_mode
-    )
-    return F.squeeze(maxima, -2), F.squeeze(places, -2)
+    return (1, *kernel), (1, *steps), (0, *per_dim(padding, 1)), (1, *per_dim(dilation, 1))
 
 
 def _check_line(self: Any, kernel_size: Any, stride: Any, dilation: Any) -> None:
@@ -260,12 +267,8 @@ def _line_maxima(
     self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Any:
     """The maxima alone, by one kernel: their indices are only needed for a gradient."""
-    kernel = per_dim(kernel_size, 1)
-    steps = per_dim(stride, 1) if stride not in ((), [], None) else kernel
-    wide = np.expand_dims(self._array, -2)
-    maxima, _ = max_pool2d_with_indices.op.kernel(
-        wide, (1, *kernel), (1, *steps), (0, *per_dim(padding, 1)), (1, *per_dim(dilation, 1)), ceil_mode
-    )
+    window = _row_window(kernel_size, stride, padding, dilation)
+    maxima, _ = max_pool2d_with_indices.op.kernel(np.expand_dims(self._array, -2), *window, ceil_mode)
     result = _empty((*self.shape[:-1], maxima.shape[-1]), dtype=self.dtype)
     np.copyto(result._array, maxima.squeeze(-2))
     return result
@@ -325,10 +328,7 @@ def _declare_unpool(dims: int, aten_name: str) -> None:
         np.put_along_axis(unpooled, flat, self.reshape(flat.shape), 1)
         return unpooled.reshape(*self.shape[:-dims], *size)
 
-    def gathered(g: Any, indices: Any) -> Any:
-        return F.view(F.gather(_flat_view(g, dims), -1, _flat_view(indices, dims)), indices.shape)
-
-    unpool.derivative(self=gathered)
+    unpool.derivative(self=lambda g, indices: _at_indices(g, indices, dims))
 
 
 _declare_unpool(2, "aten::max_unpool2d")
@@ -388,9 +388,7 @@ def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
         return (backward(grads[0], self, result1),)
 
     backward.derivative(
-        grad_output=lambda g, indices: F.gather(_flat_view(g, dims), -1, _flat_view(indices, dims)).view(
-            indices.shape
-        ),
+        grad_output=lambda g, indices: _at_indices(g, indices, dims),
         self=zeros_of,
     )
     return pool
