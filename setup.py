@@ -70,7 +70,12 @@ EXTENSIONS = [
     ),
     extension("mindtorch_prof._tree", "tree.c"),
     extension("mindtorch_prof.analysis._longest_path", "longest_path.c"),
-    extension("mindtorch_prof.load._reader", "reader.c", "reader_json.c", "reader_spans.c", numpy=True),
+    extension(
+        "mindtorch_prof.load._reader",
+        *("reader.c", "reader_json.c", "reader_groups.c", "reader_answers.c", "reader_spans.c"),
+        "reader_tables.c",
+        numpy=True,
+    ),
 ]
 
 # The modules rely on CPython and its lock: other interpreters and free-threaded builds use the twins.

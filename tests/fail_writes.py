@@ -229,9 +229,9 @@ def sweep_spill(shim: ctypes.CDLL) -> list[str]:
     import mindtorch_v2 as torch
     from mindtorch_prof.load.spill import spill_folders
     from mindtorch_v2.profiler import profile
-    from mindtorch_v2.profiler.record import keeping
+    from mindtorch_v2.profiler.record import keeper
 
-    keeping.PERIOD_S = 0.01
+    keeper.PERIOD_S = 0.01
     problems: list[str] = []
     for code in (errno.ENOSPC, errno.EROFS):
         number, came = 0, True

@@ -4,7 +4,7 @@
 
 Each process notes when each of its ops ended in shared memory. After kill -9 every op that ended more
 than a second before must be in the folder, each once and in order. Prints one line of figures; ends with 1
-if anything is missing. Single kills are part of the tests (test_profiler_keeping.py).
+if anything is missing. Single kills are part of the tests (test_profiler_spill_keeper.py).
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ static int has_empty_windows(const Window *w)
     return w[0].out < 1 || w[1].out < 1 || w[2].out < 1;
 }
 
-/* How many numbers each window counts for, as `_divisors` of _ops/pooling.py; 0 with an error set. */
+/* How many numbers each window counts for, as `_divisors` of _ops/average_pooling.py; 0 with an error set. */
 static int count_windows(Window *w, int include_pad)
 {
     npy_intp total = w[0].out + w[1].out + w[2].out;

@@ -11,7 +11,7 @@ from fused_loops import DTYPES, arrays, assert_same_bits, dtypes, fused_and_twin
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindtorch_v2._ops import _core, convolution, grid_sample, pooling
+from mindtorch_v2._ops import _core, _pooling_windows, average_pooling, convolution, grid_sample, max_pooling
 
 pytestmark = pytest.mark.skipif(
     _core._fused is None, reason="the compiled core is not built, or MINDTORCH_CORE=python"
@@ -46,13 +46,15 @@ def _or_error(call: Any) -> Any:
 def test_max_pool(pool: tuple) -> None:
     x, *window = pool
     x = x + x.dtype.type(0)  # which of two zeros is the larger one is not specified
-    assert_same_bits(*fused_and_twin("max_pool", _or_error(lambda x: pooling.max_pool(x, *window)), x))
+    assert_same_bits(*fused_and_twin("max_pool", _or_error(lambda x: max_pooling.max_pool(x, *window)), x))
 
 
 @given(pools(dilated=False), st.booleans(), st.sampled_from([None, None, 3]))
 def test_avg_pool(pool: tuple, include_pad: bool, divisor: Any) -> None:
     x, kernel, stride, padding, _, ceil_mode = pool
-    call = _or_error(lambda x: pooling.avg_pool(x, kernel, stride, padding, ceil_mode, include_pad, divisor))
+    call = _or_error(
+        lambda x: average_pooling.avg_pool(x, kernel, stride, padding, ceil_mode, include_pad, divisor)
+    )
     assert_same_bits(*fused_and_twin("avg_pool", call, x))
 
 
@@ -61,13 +63,13 @@ def test_gradient_of_avg_pool(pool: tuple, include_pad: bool, data: Any) -> None
     x, kernel, stride, padding, dilation, ceil_mode = pool
     dims = len(kernel)
     out = [
-        pooling.pooled_size(*sizes, ceil_mode)
+        _pooling_windows.pooled_size(*sizes, ceil_mode)
         for sizes in zip(x.shape[-dims:], kernel, padding, stride, dilation)
     ]
     if min(out) < 1:
         return
     g = data.draw(arrays((*x.shape[:-dims], *out), x.dtype))
-    call = lambda g: pooling.avg_pool_gradient(g, x.shape, kernel, stride, padding, include_pad, None)
+    call = lambda g: average_pooling.avg_pool_gradient(g, x.shape, kernel, stride, padding, include_pad, None)
     assert_same_bits(*fused_and_twin("avg_pool_backward", call, g))
 
 
@@ -79,9 +81,11 @@ def test_adaptive_pools(size: list, data: Any, dtype: Any) -> None:
     shape = (2, 2, *[data.draw(st.integers(1, 8)) for _ in size])
     x = data.draw(arrays(shape, dtype))
     dims, out = len(size), tuple(size)
-    assert_same_bits(*fused_and_twin("adaptive_avg_pool", lambda x: pooling.adaptive_average(x, out), x))
+    assert_same_bits(
+        *fused_and_twin("adaptive_avg_pool", lambda x: average_pooling.adaptive_average(x, out), x)
+    )
     g = data.draw(arrays((2, 2, *out), dtype))
-    backward = lambda g: pooling.adaptive_average_gradient(g, shape, dims)
+    backward = lambda g: average_pooling.adaptive_average_gradient(g, shape, dims)
     assert_same_bits(*fused_and_twin("adaptive_avg_pool_backward", backward, g))
     if dims > 1:
         kernel = _core_op(f"adaptive_max_pool{dims}d")
@@ -112,7 +116,7 @@ def test_gradient_of_max_pools(size: list, data: Any, dtype: Any, overlapping: b
     shape = (2, *size)
     inside = st.integers(0, volume - 1)
     places = np.array(data.draw(st.lists(inside, min_size=g.size, max_size=g.size))).reshape(g.shape)
-    call = lambda g, places: pooling.scatter_max(g, places, shape, dims, overlapping)
+    call = lambda g, places: max_pooling.scatter_max(g, places, shape, dims, overlapping)
     assert_same_bits(*fused_and_twin("scatter_planes", call, g, places))
 
 

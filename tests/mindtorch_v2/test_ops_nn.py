@@ -1,7 +1,7 @@
 """The ops of networks, from activations to recurrent layers, against rows recorded from torch.
 
-Modules of _ops: activation, attention, convolution, distances, embedding, embedding_bag, loss, margin_loss,
-normalization, pooling, rnn, softmax, transformer.
+Modules of _ops: attention, average_pooling, convolution, distances, embedding, embedding_bag, loss,
+margin_loss, max_pooling, normalization, piecewise_activations, rnn, smooth_activations, softmax, transformer.
 """
 
 from __future__ import annotations

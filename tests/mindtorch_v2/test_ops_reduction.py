@@ -1,6 +1,6 @@
 """Reductions, scans, sorting and norms against rows recorded from torch.
 
-Modules of _ops: reduction, scan, sorting, norms, quantiles, histograms.
+Modules of _ops: sums, variance, extremes, quantifiers, scan, sorting, norms, quantiles, histograms.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ FAMILIES = (
     "from_data",
     "shape",
     "pointwise",
-    "reduction",
+    "sums",
+    "extremes",
 )
 
 for _name in FAMILIES:

@@ -341,7 +341,7 @@ def full(size: tuple, value: Any, dtype: Any) -> Any:
 
 @step(
     "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim, ScalarType? dtype, Tensor out) -> Tensor(a!)",
-    listed=False,  # the op of this name is that of `reduction`
+    listed=False,  # the op of this name is that of `sums`
 )
 def sum_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     return put(out, np.add.reduce(self._array, axis=dim, keepdims=keepdim, dtype=out._array.dtype))

@@ -16,7 +16,7 @@ from ._layout import laid_out
 from ._namespace import functions as F
 from ._where import where
 from .pointwise import add_scalar, div_scalar, mul_scalar, one_minus, sub_scalar
-from .reduction import mean_into, sum_into
+from .sums import mean_into, sum_into
 
 NONE, MEAN, SUM = 0, 1, 2
 

@@ -13,8 +13,8 @@ from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims, _lanes
 from ._children import child, reduced_output, tensor
 from ._namespace import functions as F
+from ._reduction import reduced, restore
 from .pointwise import add_scalar, mul_into
-from .reduction import reduced, restore
 
 
 def _norm(x: np.ndarray, order: float, dims: Any, keepdim: bool) -> np.ndarray:

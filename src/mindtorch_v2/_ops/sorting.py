@@ -13,7 +13,7 @@ from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
 from . import _core, _dims
 from ._children import UNKNOWN, Child, child, dtype_number, empty, is_contiguous, tensor
 from ._namespace import functions as F
-from .reduction import share_evenly
+from .extremes import share_evenly
 
 
 def _selected(g: Any, dim: int, indices: Any, shape: Any) -> Any:

@@ -33,10 +33,11 @@ from mindtorch_prof.trace import Trace
 from .. import _common_ops
 from .. import _recording_hooks as hooks
 from .experimental_config import ProfilerConfig, _ExperimentalConfig
-from .record.keeping import Keep, SpillKeeper, spilled
+from .record.keeping import Keep
 from .record.live_recording import health_of, live_recording, number_events
 from .record.own_cost import own_cost
 from .record.recorder import Config, Recorder
+from .record.spill_keeper import SpillKeeper, spilled
 from .torch_view import torch_view
 
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")

@@ -103,7 +103,7 @@ class Recorder:
         self.logs = Logs()  # what the core has handed over
         self.dropped = 0  # events that were not kept
         self.drop_reason = ""  # why, where nobody asked for it
-        self.keeper: Any = None  # a `keeping.Keeper`; None: all rows stay in the core until the stop
+        self.keeper: Any = None  # a `keeper.Keeper`; None: all rows stay in the core until the stop
         self.own_thread = -1  # a thread that belongs to the recording, of which nothing is recorded
         core.core.load_library()
         self.core: Any = core.Core(self)
