@@ -16,6 +16,8 @@ from ..allocations import totals_of_recording
 from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
 from ..json_types import DEEPEST, JSONObject, JSONValue, nests_too_deep, whole_number
+from ..recorded_health import KEY as HEALTH_KEY
+from ..recorded_health import health_at, with_recorded
 from ..settings import DEFAULT_DTYPE, EVENT_COST, NUM_THREADS, FrozenDict, Settings
 from ..trace import (
     ANNOTATION,
@@ -69,6 +71,7 @@ _KNOWN_KEYS = (
     EVENT_COST,
     NUM_THREADS,
     DEFAULT_DTYPE,
+    HEALTH_KEY,
 )
 OWN_KEY = "mindtorch_v2"  # at the top of the files that this package writes
 _ENGINE = "autograd::engine::evaluate_function: "
@@ -472,7 +475,7 @@ def _base_ns(top: JSONObject) -> int:
 
 
 def _with_health(trace: Trace, builder: _Builder, read: Health) -> Trace:
-    """A trace with what was found while its file was read, and while it was built."""
+    """A trace with what was found while its file was read and while it was built, and with what the file says of its recording."""
     notes = [*read.notes, *builder.notes]
     repaired = {kind: count for kind, count in builder.repaired.items() if count}
     dropped = {reason: count for reason, count in builder.dropped.items() if count}
@@ -481,16 +484,14 @@ def _with_health(trace: Trace, builder: _Builder, read: Health) -> Trace:
     notes += [f"{count:,} dropped: {reason}" for reason, count in dropped.items()]
     if overlap_count:
         notes.append(f"{overlap_count:,} events overlap others of their thread without lying inside them")
-    return replace(
-        trace,
-        health=Health(
-            dropped=sum(dropped.values()) + read.dropped,
-            unfinished=trace.health.unfinished,
-            repaired=sum(repaired.values()) + overlap_count + read.repaired,
-            notes=tuple(notes),
-            lacks=(*read.lacks, *builder.lacks),
-        ),
+    found = Health(
+        dropped=sum(dropped.values()) + read.dropped,
+        unfinished=trace.health.unfinished,
+        repaired=sum(repaired.values()) + overlap_count + read.repaired,
+        notes=tuple(notes),
+        lacks=(*read.lacks, *builder.lacks),
     )
+    return replace(trace, health=with_recorded(found, health_at(builder.top)))
 
 
 # ---------------------------------------------------------------------------------------------------- columns
