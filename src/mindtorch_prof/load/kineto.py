@@ -237,13 +237,17 @@ class _Builder:
             _choose(host, is_other)
 
     def _in_order(self, host: Table) -> Table:
-        """Events by (thread, start, longest first), synthetic ones directly after the recorded ones that they stand in."""
+        """Events by (thread, start, longest first), synthetic ones directly after the recorded ones that they stand in. Of events with equal
+        times, runtime calls come last, and the others in the order of their numbers, which ops get when they begin: rows are not in the order
+        of the file, as readers put events with the same keys together."""
         any_marked = bool(host["synthetic"].any())
         if any_marked:
             _choose(host, np.argsort(host["external"], kind="stable"))
         rank = np.unique(self.identity, return_inverse=True)[1].astype(np.int32)
         thread = rank[host["thread"]]
-        order = _outer_first((thread, host["start"]), host["length"])
+        order = _outer_first(
+            (thread, host["start"]), host["length"], host["kind"] == RUNTIME, host["external"]
+        )
         if any_marked:
             is_op = host["kind"] != RUNTIME
             owner = owners_of(host["synthetic"], thread, host["start"], host["external"], is_op)
@@ -513,7 +517,7 @@ def _write_out(table: Table) -> None:
         table[name] = written_out(column)
 
 
-def _outer_first(keys: tuple[IntArray, ...], length: IntArray, *further: IntArray) -> IntArray:
+def _outer_first(keys: tuple[IntArray, ...], length: IntArray, *further: IntArray | BoolArray) -> IntArray:
     """The order of rows by keys; where those are equal the longest first, then by the further ones. Sorting by times alone is quick, as a
     file has them almost in order; lengths are in none."""
     order: IntArray = np.lexsort(keys[::-1])
