@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import BoolArray, FloatArray, IntArray
+from .arrays import Array, BoolArray, FloatArray, IntArray
 from .steps import ALL_STEPS, step_number
 from .trace import ANNOTATION, Trace
 from .tree import Tree
@@ -134,14 +134,12 @@ def averages(
 
 
 def spreads(trace: Trace, rows: Rows, keep: BoolArray) -> list[Spread]:
-    """The spread of each group of `averages`, from one sort of all durations."""
+    """The spread of each group of `averages`."""
     events = np.flatnonzero(keep)
     timed = timed_events(trace.is_recorded[events], rows.group)
     events, group = events[timed], rows.group[timed]
     duration = (trace.end_ns - trace.start_ns)[events] / 1000.0
-    order = np.lexsort((trace.start_ns[events], group))
-    counts = np.bincount(group, minlength=len(rows.count))
-    return [spread_of(part) for part in np.split(duration[order], np.cumsum(counts)[:-1])]
+    return spread_rows(duration, trace.start_ns[events], group, len(rows.count))
 
 
 def timed_events(is_recorded: BoolArray, group: IntArray) -> BoolArray:
@@ -154,10 +152,42 @@ def timed_events(is_recorded: BoolArray, group: IntArray) -> BoolArray:
     return timed
 
 
-def spread_of(times: FloatArray) -> Spread:
-    """The spread of durations, which are in the order of their starts."""
-    p50, p95 = np.percentile(times, (50, 95)).tolist()
-    return Spread(float(times.min()), p50, p95, float(times.max()), float(times.std()), float(times[0]))
+def spread_rows(times: FloatArray, starts: Array, group: IntArray, count: int) -> list[Spread]:
+    """As `spread_columns`, one Spread per group."""
+    columns = spread_columns(times, starts, group, count)
+    return [Spread(*row) for row in zip(*(columns[name].tolist() for name in Spread._fields))]
+
+
+def spread_columns(times: FloatArray, starts: Array, group: IntArray, count: int) -> dict[str, FloatArray]:
+    """The spread of the times of each of `count` groups, one column per field of `Spread`: two sorts of all times, then lookups in them.
+    NaN for a group that has no times. Percentiles are interpolated, as NumPy's are."""
+    calls = np.bincount(group, minlength=count)
+    known = np.flatnonzero(calls)
+    begin = (np.cumsum(calls) - calls)[known]
+    last = calls[known] - 1
+    ordered = times[np.lexsort((times, group))]
+    mean = np.bincount(group, weights=times, minlength=count) / np.maximum(calls, 1)
+    squares = np.bincount(group, weights=(times - mean[group]) ** 2, minlength=count)
+
+    def percentile(share: float) -> FloatArray:
+        place = share * last
+        low = place.astype(np.int64)
+        below, above = ordered[begin + low], ordered[begin + np.minimum(low + 1, last)]
+        interpolated: FloatArray = below + (above - below) * (place - low)
+        return interpolated
+
+    of_known: dict[str, FloatArray] = {
+        "min": ordered[begin],
+        "p50": percentile(0.50),
+        "p95": percentile(0.95),
+        "max": ordered[begin + last],
+        "std": np.sqrt(squares[known] / calls[known]),
+        "first": times[np.lexsort((starts, group))][begin],
+    }
+    columns = {name: np.full(count, np.nan) for name in Spread._fields}
+    for name, values in of_known.items():
+        columns[name][known] = values
+    return columns
 
 
 def dense_numbers(parts: list[IntArray]) -> tuple[IntArray, IntArray]:

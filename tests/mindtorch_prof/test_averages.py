@@ -10,7 +10,7 @@ from trace_builder import make_trace
 from trace_strategies import nested_traces
 
 import mindtorch_v2 as torch
-from mindtorch_prof.averages import _dense, averages, merged, spread_of
+from mindtorch_prof.averages import Spread, _dense, averages, merged, spread_columns, spread_rows
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import ANNOTATION, OP, Trace
 from mindtorch_prof.tree import tree
@@ -109,11 +109,29 @@ def test_a_chain_of_only_children_of_one_name_is_one_event() -> None:
     assert merged(trace, tree(trace).parent).tolist() == [False, True, True, False, False]
 
 
-def test_a_spread_is_that_of_the_times_with_the_first_one_named() -> None:
-    spread = spread_of(np.array([30.0, 10.0, 20.0, 40.0]))
+def test_a_spread_is_that_of_the_times_and_first_is_the_time_of_the_earliest_start() -> None:
+    times, starts = np.array([10.0, 30.0, 20.0, 40.0]), np.array([7, 3, 9, 5])
+    (spread,) = spread_rows(times, starts, np.zeros(4, np.int64), 1)
     assert (spread.min, spread.p50, spread.max, spread.first) == (10.0, 25.0, 40.0, 30.0)
     assert spread.p95 == pytest.approx(38.5)
     assert spread.std == pytest.approx(125**0.5)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 10**9), st.integers(0, 99)), max_size=40))
+def test_spreads_of_groups_are_numpys_statistics_of_each_groups_times(
+    events: list[tuple[int, int, int]],
+) -> None:
+    group, times, starts = (np.array(column, np.int64) for column in zip(*[(0, 0, 0), *events]))
+    columns = spread_columns(times / 1000, starts, group, 4)
+    for number in range(4):
+        own = times[group == number] / 1000
+        first = own[np.argsort(starts[group == number], kind="stable")][:1]
+        expected = (
+            [own.min(), *np.percentile(own, [50, 95]), own.max(), own.std(), *first]
+            if len(own)
+            else [np.nan] * 6
+        )
+        np.testing.assert_allclose([columns[name][number] for name in Spread._fields], expected)
 
 
 @given(st.lists(st.one_of(st.integers(-3, 9), st.integers(-(2**60), 2**60)), max_size=30))

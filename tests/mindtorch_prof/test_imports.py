@@ -38,7 +38,7 @@ LEVELS = (
     ("kernel_names", "text_tables"),
     ("inputs", "settings"),
     ("trace", "native_file", "spill_file"),
-    ("tree", "steps"),
+    ("tree", "steps", "recorded_health"),
     ("averages", "call_paths", "python_rows", "forward_backward", "synthetic_rows"),
     ("sealing",),
     ("torch_api", "analysis", "export"),

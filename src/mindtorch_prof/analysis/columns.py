@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..number_formats import format_memory, format_time
@@ -21,6 +21,11 @@ class ColumnFact:
     meaning: str
     not_in_it: str = ""
     aliases: tuple[str, ...] = ()  # short forms, accepted wherever the key is
+
+    @property
+    def definition(self) -> str:
+        """What it means and what is not in it, as one text."""
+        return f"{self.meaning} {self.not_in_it}".rstrip()
 
 
 COLUMNS: dict[str, ColumnFact] = {}
@@ -45,9 +50,28 @@ def column_key(text: str) -> str:
             return form
         if form in _ALIASES:
             return _ALIASES[form]
+    import difflib  # takes milliseconds, and only this error needs it
+
     near = difflib.get_close_matches(normalized, [*COLUMNS, *_ALIASES], n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise KeyError(f"there is no column {text!r}{hint}; `mindtorch-prof explain` lists them")
+
+
+def legend(columns: Iterable[tuple[str, str]], width: int) -> list[str]:
+    """What the columns of a table mean, as lines of at most `width` characters: of each column its title in the table, and beside that its
+    definition.
+
+    columns: keys and titles; a key that is not in the registry is left out.
+    """
+    import textwrap
+
+    facts = [(title, COLUMNS[key]) for key, title in columns if key in COLUMNS]
+    indent = max((len(title) for title, _ in facts), default=0) + 2
+    lines = []
+    for title, fact in facts:
+        texts = textwrap.wrap(fact.definition, max(width - indent, 20), break_on_hyphens=False)
+        lines += [f"{head:<{indent}}{text}" for head, text in zip([title, *[""] * len(texts)], texts)]
+    return lines
 
 
 def _normalized(text: str) -> str:
@@ -160,6 +184,8 @@ register(
 
 # ---------------------------------------------------------------------------------------------------- times
 
+_DURATIONS = "Of an op on the CPU, of a kernel or copy on the device; without synthetic calls."
+
 register(
     ColumnFact(
         "self_cpu_time_total",
@@ -221,12 +247,33 @@ register(
         ("device_total",),
     ),
     ColumnFact("device_time", "Device time avg", "us", "Device total divided by the number of calls.", "", ("device_avg", "device_time_avg")),
-    ColumnFact("min", "Min", "us", "Duration of the row's shortest event.", aliases=("min_us",)),
-    ColumnFact("p50", "p50", "us", "Median duration of the row's events.", aliases=("median", "p50_us")),
-    ColumnFact("p95", "p95", "us", "95th percentile of the durations of the row's events.", "With few events it is close to the maximum.", ("p95_us",)),
-    ColumnFact("max", "Max", "us", "Duration of the row's longest event.", aliases=("max_us",)),
-    ColumnFact("std", "Std", "us", "Standard deviation of the durations of the row's events (divided by n).", "0 for a single event.", ("std_us",)),
-    ColumnFact("first", "First", "us", "Duration of the row's first event: often longer than the others, because caches are cold.", aliases=("first_us",)),
+    ColumnFact("min", "Min", "us", "Duration of the row's shortest event.", _DURATIONS, ("min_us",)),
+    ColumnFact("p50", "p50", "us", "Median duration of the row's events.", _DURATIONS, ("median", "p50_us")),
+    ColumnFact(
+        "p95",
+        "p95",
+        "us",
+        "95th percentile of the durations of the row's events.",
+        f"{_DURATIONS} With few events it is close to the maximum.",
+        ("p95_us",),
+    ),
+    ColumnFact("max", "Max", "us", "Duration of the row's longest event.", _DURATIONS, ("max_us",)),
+    ColumnFact(
+        "std",
+        "Std",
+        "us",
+        "Standard deviation of the durations of the row's events (divided by n).",
+        f"{_DURATIONS} 0 for a single event.",
+        ("std_us",),
+    ),
+    ColumnFact(
+        "first",
+        "First",
+        "us",
+        "Duration of the row's first event: often longer than the others, because caches are cold.",
+        _DURATIONS,
+        ("first_us",),
+    ),
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------------- counts and sizes

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KEYS = ("name", "shape", "stack", "module", "step", "thread", "category")
 MEMORY_ROW = "[memory]"
 _COLUMN = {"shape": "input_shapes"}
-STATS = ("min", "p50", "p95", "max", "std", "first")
+STATS = grouping.Spread._fields
 
 _KeyValues = tuple[IntArray, Sequence[object]]  # for each event the number of its value, and the values
 
@@ -63,7 +63,8 @@ def groups(source: Recording, by: str | Sequence[str] = ("name",), *, stats: boo
         counted = grouping.timed_events(events.is_recorded, group)
         if outer is not None:
             counted &= outer
-        columns.update(_duration_stats(events, np.flatnonzero(counted), group, count))
+        times = events.duration_ns[counted] / 1000.0
+        columns.update(grouping.spread_columns(times, events.start_ns[counted], group[counted], count))
     sheet = Sheet(columns, count)
     return _with_memory_row(sheet, results) if named else sheet
 
@@ -336,37 +337,6 @@ def _measures(events: _Events, group: IntArray, count: int, outer: BoolArray | N
 
 def _share(values: FloatArray, whole: float) -> FloatArray:
     return values / whole if whole else np.zeros(len(values))
-
-
-def _duration_stats(events: _Events, rows: IntArray, group: IntArray, count: int) -> dict[str, Array]:
-    """Statistics of the durations of each group's events in `rows` (STATS): one sort of all durations, then lookups in it."""
-    in_time = rows[np.argsort(events.start_ns[rows], kind="stable")]
-    first = in_time[np.unique(group[in_time], return_index=True)[1]]
-    us, group = events.duration_ns[rows] / 1000.0, group[rows]
-    ordered = us[np.lexsort((us, group))]
-    calls = np.bincount(group, minlength=count)
-    begin = np.cumsum(calls) - calls
-
-    def quantile(q: float) -> FloatArray:
-        place = q * (calls - 1)
-        low = np.floor(place).astype(np.int64)
-        high = np.minimum(low + 1, calls - 1)
-        below, above = ordered[begin + low], ordered[begin + high]
-        interpolated: FloatArray = below + (above - below) * (place - low)
-        return interpolated
-
-    if not count:
-        return {name: np.empty(0) for name in STATS}
-    mean = np.bincount(group, weights=us, minlength=count) / calls
-    variance = np.bincount(group, weights=(us - mean[group]) ** 2, minlength=count) / calls
-    return {
-        "min": ordered[begin],
-        "p50": quantile(0.5),
-        "p95": quantile(0.95),
-        "max": ordered[begin + calls - 1],
-        "std": np.sqrt(variance),
-        "first": events.duration_ns[first] / 1000.0,
-    }
 
 
 def _with_memory_row(sheet: Sheet, results: Results) -> Sheet:

@@ -281,6 +281,7 @@ def print_rows(
     names: Sequence[str] | None = None,
     least_important: Sequence[str] = (),
     hint: str = _HINT,
+    legend: bool = False,
 ) -> None:
     """Print rows in a format.
 
@@ -290,11 +291,14 @@ def print_rows(
     On a terminal that is too narrow, columns are left out: first those of `least_important` in this order, then the rightmost ones.
     names: the keys that are never left out and that shrink last (the column that is called name or the like, else the first texts).
     hint: how to get the columns that were left out.
+    legend: define the columns that are shown; not in CSV, which has no place for it.
     """
     shown = list(rows[:top] if top else rows)
     wanted = list(keys) if keys is not None else list(rows[0]) if rows else []
     if format == "json":
-        print_json({**(about or {}), "rows": [{key: row.get(key) for key in wanted} for row in shown]})
+        legend_object = {"legend": {key: _column_facts(key) for key in wanted}} if legend else {}
+        values = [{key: row.get(key) for key in wanted} for row in shown]
+        print_json({**(about or {}), **legend_object, "rows": values})
     elif format == "csv":
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
@@ -302,10 +306,30 @@ def print_rows(
         writer.writerows([[_cell(row.get(key)) for key in wanted] for row in shown])
         sys.stdout.write(out.getvalue())
     else:
-        _print_texts(shown, wanted, format, units or {}, titles or {}, names, least_important, hint)
+        visible = _print_texts(shown, wanted, format, units or {}, titles or {}, names, least_important, hint)
         for number, line in enumerate([note] if isinstance(note, str) else note):
             if line:
                 say(line if number else f"\n{line}")
+        if legend:
+            _print_legend(visible, format)
+
+
+def _column_facts(key: str) -> dict[str, object]:
+    from ..analysis.columns import COLUMNS
+
+    fact = COLUMNS[key]
+    return {"title": fact.title, "unit": fact.unit, "meaning": fact.meaning, "not_in_it": fact.not_in_it}
+
+
+def _print_legend(keys: Sequence[str], format: str) -> None:
+    from ..analysis.columns import COLUMNS, legend
+
+    facts = [COLUMNS[key] for key in keys if key in COLUMNS]
+    if format == "md":
+        lines = [f"- **{markdown_cell(fact.title)}**: {markdown_cell(fact.definition)}" for fact in facts]
+    else:
+        lines = legend([(fact.key, fact.title) for fact in facts], min(screen_width() or 100, 100))
+    print("\n".join(["", *lines]))
 
 
 def print_json(value: object) -> None:
@@ -342,7 +366,8 @@ def _print_texts(
     names: Sequence[str] | None,
     least_important: Sequence[str],
     hint: str,
-) -> None:
+) -> list[str]:
+    """Print a table; gives the keys of the columns that are shown."""
     from ..analysis.columns import COLUMNS, formatted
 
     unit = {key: units.get(key) or (COLUMNS[key].unit if key in COLUMNS else "") for key in keys}
@@ -354,7 +379,7 @@ def _print_texts(
     cells = [[formatted(row.get(key), unit[key]) for key in keys] for row in rows]
     if format == "md":
         print_markdown(head, cells, [numbers[key] for key in keys])
-        return
+        return keys
     cells = [[terminal_text(cell) for cell in row] for row in cells]
     head = [terminal_text(title) for title in head]
     name_keys = names if names is not None else _name_keys(keys, numbers)
@@ -368,7 +393,8 @@ def _print_texts(
         )
         for i, (key, title) in enumerate(zip(keys, head))
     ]
-    print_columns(columns, hint)
+    left_out = print_columns(columns, hint)
+    return [key for key, title in zip(keys, head) if title not in left_out]
 
 
 # Keys of names: the last to shrink on a narrow screen. Of other tables the first column of texts.
@@ -396,9 +422,9 @@ def _name_keys(keys: Sequence[str], numbers: Mapping[str, bool]) -> list[str]:
     return (known or [key for key in keys if not numbers[key]])[:1]
 
 
-def print_columns(columns: Sequence[TextColumn], hint: str = _HINT) -> None:
+def print_columns(columns: Sequence[TextColumn], hint: str = _HINT) -> list[str]:
     """Print a table that fits the terminal, and below it which columns were left out and how to get them (`hint`); into a pipe, and with
-    --wide, all of it."""
+    --wide, all of it. Gives the titles of those that were left out."""
     table = layout(columns, screen_width())
     for line in table.head:
         print(emphasized(line))
@@ -406,6 +432,7 @@ def print_columns(columns: Sequence[TextColumn], hint: str = _HINT) -> None:
         print(line)
     if table.left_out:
         say(f"not shown: {', '.join(table.left_out)}; {hint}")
+    return table.left_out
 
 
 def say(text: str, *, file: TextIO | None = None) -> None:

@@ -22,7 +22,7 @@ OTHER_WORDS: dict[str, str] = {
     "gpu": _DEVICE,
     "idle": _DEVICE,
     "breakdown": _DEVICE,
-    "flops": "`show --columns name,calls,flops` prints FLOP of a trace with shapes; `roofline` compares rates with the device's peak",
+    "flops": "`show --sort-by flops --columns name,calls,flops` prints FLOP of a trace with shapes; `roofline` compares rates with the device's peak",
     "memory": _MEMORY,
     "mem": _MEMORY,
     "timeline": _REPORT,

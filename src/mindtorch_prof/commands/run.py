@@ -50,7 +50,7 @@ SWITCHES = {
 REAL, LIBRARY = "real", "mindtorch"
 CHOICE = "MINDTORCH_PROF_TORCH"  # environment: what --torch is where it is not given
 _LAUNCHERS = ("torch.distributed.run", "torch.distributed.launch", "torchrun", "accelerate.commands.launch")
-NO_FILTER = {"where": None, "stats": False, "columns": None, "no_name": False}
+NO_FILTER = {"where": None, "stats": False, "columns": None, "no_name": False, "legend": False}
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:

@@ -3,13 +3,14 @@
 On a terminal, the columns of torch's table that fit; into a pipe or with
 --wide, the text of torch's own table. With --where, --stats, --columns, or
 grouping by module, step, thread or category, it is a table with these columns
-in the same units.
+in the same units. Naming a statistic (--sort-by p95) is --stats as well.
 
 example:
   mindtorch-prof show trace.json.gz --sort-by self_cpu --top 20
   mindtorch-prof show trace.json.gz --group-by shape --where 'name ~ "conv" and self_cpu > 10us and count >= 3'
   mindtorch-prof show trace.json.gz --group-by step,category --no-name --format md
   mindtorch-prof show trace.json.gz --stats --format csv
+  mindtorch-prof show trace.json.gz --sort-by p95 --legend
   mindtorch-prof show trace.json.gz --as-recorded
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from ..steps import steps_of
@@ -83,11 +85,20 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--columns", metavar="KEYS", help="columns to show, separated by commas; `explain` lists them"
     )
+    parser.add_argument(
+        "--legend",
+        action="store_true",
+        help="define the columns below the table, as `explain` does (not in CSV)",
+    )
     _common.add_output(parser, top=100)
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the table."""
+    if options.legend and options.format == "csv":
+        raise CommandError(
+            "--legend has no place in CSV: --format json has it under a key of its own, and `explain --format csv` lists all columns"
+        )
     loaded = _common.open_trace(options.file, options)
     print_table(loaded._listed, options)
     return 0
@@ -128,25 +139,31 @@ def _print_groups(results: Results, options: argparse.Namespace) -> None:
     totals: list[str] = []
     if options.format == "table" and simple and not extended:
         with _common.phase("aggregating"):
-            text = torch_table(results, keys, sort_by, options.top)
+            text = torch_table(results, keys, sort_by, options.top, options.legend)
         width = screen_width()
         lines = text.splitlines()
         if width is None or max(map(len, lines), default=0) <= width:
             print(text, end="")
             return
-        totals = lines[max((i for i, line in enumerate(lines) if line.startswith("---")), default=-1) + 1 :]
-    from ..analysis.conditions import WhereError
-    from ..analysis.groups import GroupError, groups
+        last_rule = max((i for i, line in enumerate(lines) if line.startswith("---")), default=-1)
+        totals = list(takewhile(bool, lines[last_rule + 1 :]))  # an empty line is before the legend
+    from ..analysis.columns import column_key
+    from ..analysis.conditions import WhereError, where
+    from ..analysis.groups import STATS, GroupError, groups
 
     try:
+        columns = [name for name in (options.columns or "").split(",") if name.strip()]
+        condition = where(options.where) if options.where else None
+        named = {sort_by, *map(column_key, columns), *(condition.columns if condition else ())}
+        stats = options.stats or not named.isdisjoint(STATS)
         with _common.phase("aggregating"):
-            sheet = groups(results, keys if options.no_name else ["name", *keys], stats=options.stats)
-        if options.where:
-            sheet = sheet.where(options.where)
+            sheet = groups(results, keys if options.no_name else ["name", *keys], stats=stats)
+        if condition:
+            sheet = sheet.take(condition.mask(sheet))
         if sort_by:
             sheet = sheet.sort(sort_by)
-        if options.columns:
-            sheet = sheet.select([name for name in options.columns.split(",") if name.strip()])
+        if columns:
+            sheet = sheet.select(columns)
     except (GroupError, WhereError) as error:
         raise CommandError(str(error)) from error
     except KeyError as error:
@@ -159,6 +176,7 @@ def _print_groups(results: Results, options: argparse.Namespace) -> None:
         about={"file": getattr(options, "file", None), "rows_in_all": sheet.n_rows, "health": health},
         note=totals or (f"Incomplete: {health}" if health else ""),
         least_important=_least_important(list(sheet), sort_by, options),
+        legend=options.legend,
         **({"hint": options.hint} if hasattr(options, "hint") else {}),
     )
 
@@ -191,8 +209,10 @@ def _least_important(keys: list[str], sort_by: str | None, options: argparse.Nam
     ]
 
 
-def torch_table(results: Results, keys: list[str], sort_by: str | None, top: int) -> str:
-    """The table as torch prints it."""
+def torch_table(
+    results: Results, keys: list[str], sort_by: str | None, top: int, legend: bool = False
+) -> str:
+    """The table as torch prints it; with `legend`, the columns are defined below it."""
     from ..call_paths import STACK_DEPTH
 
     depth = 0
@@ -206,7 +226,7 @@ def torch_table(results: Results, keys: list[str], sort_by: str | None, top: int
     for row in averages:
         row.key, row.overload_name = terminal_text(row.key or ""), terminal_text(row.overload_name or "")
         row.stack = [terminal_text(frame) for frame in row.stack or ()]
-    return averages.table(sort_by=sort_by, row_limit=top or -1)
+    return averages.table(sort_by=sort_by, row_limit=top or -1, legend=legend)
 
 
 def sort_column(results: Results, wanted: str | None) -> str | None:

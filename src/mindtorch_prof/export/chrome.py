@@ -18,6 +18,7 @@ from ..arrays import Array, IntArray
 from ..files import open_for_export
 from ..forward_backward import forward_backward
 from ..json_text import encode, spaced
+from ..recorded_health import health_entry, health_of_parts
 from ..settings import DEFAULT_DTYPE, EVENT_COST, NUM_THREADS
 from ..trace import ALLOCATES, ANNOTATION, RUNTIME, SYNTHETIC, Trace
 from ..tree import thread_slices
@@ -83,6 +84,10 @@ def _head(trace: Trace, metadata: dict[str, object], base: int) -> bytes:
     if settings.num_threads:
         head[NUM_THREADS], head[DEFAULT_DTYPE] = settings.num_threads, settings.default_dtype
     head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
+    health = trace.health
+    if settings.from_file and settings.source_name:
+        health = health_of_parts([(settings.source_name, health)])
+    head.update(health_entry(health))
     head["displayTimeUnit"] = "ms"
     head["baseTimeNanoseconds"] = base
     lines = [f"  {spaced(key)}: {spaced(_finite(value))}" for key, value in head.items()]

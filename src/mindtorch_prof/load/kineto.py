@@ -16,6 +16,8 @@ from ..allocations import totals_of_recording
 from ..arrays import Array, BoolArray, IntArray, rows_by
 from ..inputs import Inputs
 from ..json_types import DEEPEST, JSONObject, JSONValue, nests_too_deep, whole_number
+from ..recorded_health import KEY as HEALTH_KEY
+from ..recorded_health import health_at, with_recorded
 from ..settings import DEFAULT_DTYPE, EVENT_COST, NUM_THREADS, FrozenDict, Settings
 from ..trace import (
     ANNOTATION,
@@ -69,6 +71,7 @@ _KNOWN_KEYS = (
     EVENT_COST,
     NUM_THREADS,
     DEFAULT_DTYPE,
+    HEALTH_KEY,
 )
 OWN_KEY = "mindtorch_v2"  # at the top of the files that this package writes
 _ENGINE = "autograd::engine::evaluate_function: "
@@ -234,13 +237,17 @@ class _Builder:
             _choose(host, is_other)
 
     def _in_order(self, host: Table) -> Table:
-        """Events by (thread, start, longest first), synthetic ones directly after the recorded ones that they stand in."""
+        """Events by (thread, start, longest first), synthetic ones directly after the recorded ones that they stand in. Of events with equal
+        times, runtime calls come last, and the others in the order of their numbers, which ops get when they begin: rows are not in the order
+        of the file, as readers put events with the same keys together."""
         any_marked = bool(host["synthetic"].any())
         if any_marked:
             _choose(host, np.argsort(host["external"], kind="stable"))
         rank = np.unique(self.identity, return_inverse=True)[1].astype(np.int32)
         thread = rank[host["thread"]]
-        order = _outer_first((thread, host["start"]), host["length"])
+        order = _outer_first(
+            (thread, host["start"]), host["length"], host["kind"] == RUNTIME, host["external"]
+        )
         if any_marked:
             is_op = host["kind"] != RUNTIME
             owner = owners_of(host["synthetic"], thread, host["start"], host["external"], is_op)
@@ -472,7 +479,7 @@ def _base_ns(top: JSONObject) -> int:
 
 
 def _with_health(trace: Trace, builder: _Builder, read: Health) -> Trace:
-    """A trace with what was found while its file was read, and while it was built."""
+    """A trace with what was found while its file was read and while it was built, and with what the file says of its recording."""
     notes = [*read.notes, *builder.notes]
     repaired = {kind: count for kind, count in builder.repaired.items() if count}
     dropped = {reason: count for reason, count in builder.dropped.items() if count}
@@ -481,16 +488,14 @@ def _with_health(trace: Trace, builder: _Builder, read: Health) -> Trace:
     notes += [f"{count:,} dropped: {reason}" for reason, count in dropped.items()]
     if overlap_count:
         notes.append(f"{overlap_count:,} events overlap others of their thread without lying inside them")
-    return replace(
-        trace,
-        health=Health(
-            dropped=sum(dropped.values()) + read.dropped,
-            unfinished=trace.health.unfinished,
-            repaired=sum(repaired.values()) + overlap_count + read.repaired,
-            notes=tuple(notes),
-            lacks=(*read.lacks, *builder.lacks),
-        ),
+    found = Health(
+        dropped=sum(dropped.values()) + read.dropped,
+        unfinished=trace.health.unfinished,
+        repaired=sum(repaired.values()) + overlap_count + read.repaired,
+        notes=tuple(notes),
+        lacks=(*read.lacks, *builder.lacks),
     )
+    return replace(trace, health=with_recorded(found, health_at(builder.top)))
 
 
 # ---------------------------------------------------------------------------------------------------- columns
@@ -512,7 +517,7 @@ def _write_out(table: Table) -> None:
         table[name] = written_out(column)
 
 
-def _outer_first(keys: tuple[IntArray, ...], length: IntArray, *further: IntArray) -> IntArray:
+def _outer_first(keys: tuple[IntArray, ...], length: IntArray, *further: IntArray | BoolArray) -> IntArray:
     """The order of rows by keys; where those are equal the longest first, then by the further ones. Sorting by times alone is quick, as a
     file has them almost in order; lengths are in none."""
     order: IntArray = np.lexsort(keys[::-1])

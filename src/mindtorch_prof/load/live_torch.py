@@ -146,10 +146,13 @@ class LiveRecording(Loaded):
         group_by_input_shape: bool = False,
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
+        *,
+        stats: bool = False,
     ) -> EventList[FunctionEventAvg]:
-        """Averages over events of one name, as torch's own: optionally also of one input shape, stack or overload."""
+        """Averages over events of one name, as torch's own: optionally also of one input shape, stack or overload. With `stats`, `table()`
+        shows min, p50, p95, max, std and the first of the durations of each row."""
         averages: EventList[FunctionEventAvg] = self._lists.key_averages(
-            group_by_input_shape, group_by_stack_n, group_by_overload_name
+            group_by_input_shape, group_by_stack_n, group_by_overload_name, stats=stats
         )
         return averages
 

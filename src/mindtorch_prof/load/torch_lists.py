@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..averages import Spread, dense_numbers, spread_of
+from ..averages import Spread, dense_numbers, spread_rows
 from ..frames import is_hidden_by_torch
 from ..steps import ALL_STEPS, STEP_PREFIX
 from ..trace import BACKWARD_SCOPE
@@ -490,8 +490,8 @@ class TorchLists:
         """How the times of each group's events are spread: on the CPU, or on a device."""
         rows = self.shown
         times = np.where(self.device_type == CPU, self.cpu_us, self.device_us)[rows]
-        order = np.argsort(groups.group, kind="stable")  # rows are in the order of start
-        return [spread_of(part) for part in np.split(times[order], np.cumsum(groups.count)[:-1])]
+        in_time = np.arange(len(rows))  # rows are in the order of start
+        return spread_rows(times, in_time, groups.group, len(groups.count))
 
     def total(self) -> Groups:
         """The sum of all rows, as one group; torch gives it the fields of the last event."""

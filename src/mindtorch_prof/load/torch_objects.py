@@ -161,8 +161,14 @@ class LiveLists:
             found = self._objects[row] = self.event_class(self, row)
         return found
 
-    def key_averages(self, by_shape: bool = False, by_stack: int = 0, by_overload: bool = False) -> Object:
+    def key_averages(
+        self, by_shape: bool = False, by_stack: int = 0, by_overload: bool = False, *, stats: bool = False
+    ) -> Object:
         """One average per group."""
+        if stats and not self.family.with_spreads:
+            raise TypeError(
+                "torch's own lists have no statistics of durations: mindtorch_prof.from_torch(prof).key_averages(stats=True) has them"
+            )
         averages = self._averages(self.lists.groups(by_shape, by_stack, by_overload))
         for average in averages:
             average.stack = average.stack[:by_stack]
@@ -170,7 +176,8 @@ class LiveLists:
                 average.input_shapes = ""
             if not by_overload and hasattr(average, "overload_name"):
                 average.overload_name = ""
-        return self.family.event_list(averages, **self._settings())
+        settings = self._settings()
+        return self.family.event_list(averages, **(settings | {"stats": True} if stats else settings))
 
     def total_average(self) -> Object:
         """The sum of all events, as a row `Total`."""
@@ -207,7 +214,7 @@ class LiveLists:
             average.cpu_memory_usage, average.self_cpu_memory_usage = memory, own_memory
             average.device_memory_usage, average.self_device_memory_usage = on_device, own_on_device
             average.flops = flops
-            if self.family.with_spreads:
+            if self.family.with_spreads and not self.lists.is_instant[first]:
                 average._spread = (spreads, number)
             averages.append(average)
         return averages
@@ -348,12 +355,15 @@ def _list_class(base: Object) -> Object:
             group_by_input_shapes: bool = False,
             group_by_stack_n: int = 0,
             group_by_overload_name: bool = False,
+            **options: bool,  # those of this package's lists, which torch's lists refuse
         ) -> Object:
             live = self._whole_live()
             if live is None:
                 given = (group_by_input_shapes, group_by_stack_n, group_by_overload_name)
-                return super().key_averages(*given[: 2 + bool(group_by_overload_name)])
-            return live.key_averages(group_by_input_shapes, group_by_stack_n, group_by_overload_name)
+                return super().key_averages(*given[: 2 + bool(group_by_overload_name)], **options)
+            return live.key_averages(
+                group_by_input_shapes, group_by_stack_n, group_by_overload_name, **options
+            )
 
         def total_average(self) -> Object:
             live = self._whole_live()

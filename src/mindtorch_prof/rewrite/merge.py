@@ -13,9 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..files import open_for_export
-from ..json_types import JSONObject, JSONScalar
+from ..json_types import JSONObject, JSONScalar, JSONValue
 from ..load.collect import MERGED_FROM
 from ..load.json_slices import RawEvent
+from ..recorded_health import KEY as HEALTH_KEY
+from ..recorded_health import health_entry, health_of_parts
+from ..trace import Health
 from .raw_events import (
     DEVICE_CATEGORIES,
     NONE,
@@ -103,6 +106,7 @@ def merge_traces(
     notes += base_notes
     numbers = _Numbers()
     parts: list[Part] = []
+    healths: list[tuple[str, Health]] = []
     # the numbers of devices stand in the head, so they are assigned first
     devices = [device for place, head in enumerate(heads) for device in _devices(head, numbers, place)]
     metadata = MetadataFilter(keep_metadata)
@@ -119,6 +123,7 @@ def merge_traces(
                 writer.write(rewriter.rewrite(metadata.events(events)))
             writer.write(rewriter.missing_names())
             numbers.end()
+            healths.append((labels[place], head.health))
             parts.append(
                 Part(
                     path,
@@ -130,7 +135,8 @@ def merge_traces(
                     tuple(head.notes),
                 )
             )
-        writer.close({"merged": [_entry(part, top) for part, top in zip(parts, tops)]})
+        entries: list[JSONValue] = [_entry(part, top) for part, top in zip(parts, tops)]
+        writer.close({"merged": entries, **health_entry(health_of_parts(healths))})
     return Merged(os.fspath(out), tuple(parts), base, tuple(notes), metadata.left_out)
 
 
@@ -242,6 +248,7 @@ _OWN_KEYS = frozenset(
         "deviceProperties",
         "trace_id",
         "schemaVersion",
+        HEALTH_KEY,
     )
 )
 

@@ -26,8 +26,9 @@ from ..load.errors import BrokenTraceError
 from ..load.formats import is_other_format, trace_file
 from ..load.json_slices import RawEvent, Slices, no_garbage_collection
 from ..load.synthetic_marks import mark_of
+from ..recorded_health import health_at, with_recorded
 from ..sensitive_data import without_environment
-from ..trace import SYNTHETIC
+from ..trace import SYNTHETIC, Health
 
 Progress: TypeAlias = byte_source.Progress
 ThreadKey: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # (pid, tid)
@@ -55,6 +56,11 @@ class Head:
         """What times of the file count from, in nanoseconds since the epoch."""
         base = self.top.get("baseTimeNanoseconds")
         return base if base.__class__ is int and 0 <= base < _FURTHEST * 1000 else 0
+
+    @property
+    def health(self) -> Health:
+        """What the recording lacked, and what was wrong with the file."""
+        return with_recorded(Health(notes=tuple(self.notes)), health_at(self.top))
 
     @property
     def rank(self) -> int | None:

@@ -23,8 +23,9 @@ from ..json_types import JSONScalar
 from ..load.categories import HOST, category
 from ..load.json_slices import RawEvent
 from ..load.synthetic_marks import owners_of
+from ..recorded_health import health_at, health_entry, health_of_parts, with_recorded
 from ..steps import step_numbers
-from ..trace import ANNOTATION, OP
+from ..trace import ANNOTATION, OP, Health
 from .raw_events import (
     DEVICE_ANNOTATIONS,
     DEVICE_CATEGORIES,
@@ -107,7 +108,11 @@ def slice_trace(
     written = 0
     metadata = MetadataFilter(keep_metadata)
     with open_for_export(out) as file:
-        writer = Writer(file, valid_top(metadata.top(columns.head.top)))
+        # a note about the bytes of the source names the source
+        damage = health_of_parts([(os.path.basename(path), Health(notes=tuple(columns.head.notes)))])
+        health = with_recorded(damage, health_at(columns.head.top))
+        top = {**metadata.top(columns.head.top), **health_entry(health)}
+        writer = Writer(file, valid_top(top))
         place = 0
         for events in batches(path, head, as_recorded=as_recorded):
             part = plan.keep[place : place + len(events)]

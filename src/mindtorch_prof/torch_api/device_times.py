@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -140,7 +140,8 @@ class DeviceColumns:
         begin_ns = np.full(len(keys), np.iinfo(np.int64).max)
         np.minimum.at(begin_ns, group, device.start_ns[rows])
         kind, averages = device_type(self.results.use_device), []
-        spreads = _Spreads(length, group, device.start_ns[rows], len(keys))
+        starts = device.start_ns[rows]
+        spreads = cache(lambda: grouping.spread_rows(length / 1000.0, starts, group, len(keys)))
         for number, key in enumerate(keys.tolist()):
             row = FunctionEventAvg()
             row.key, row.count, row.node_id, row.scope = texts[key // 2], count[number], -1, 0
@@ -152,28 +153,6 @@ class DeviceColumns:
             row._spread = (spreads, number)
             averages.append(row)
         return averages, begin_ns
-
-
-class _Spreads:
-    """Spreads of the times of groups, computed when first asked for."""
-
-    def __init__(
-        self,
-        length: npt.NDArray[np.integer],
-        group: npt.NDArray[np.integer],
-        start: npt.NDArray[np.integer],
-        count: int,
-    ) -> None:
-        self._columns, self._count = (length, group, start), count
-        self._spreads: list[grouping.Spread] | None = None
-
-    def __call__(self) -> list[grouping.Spread]:
-        if self._spreads is None:
-            length, group, start = self._columns
-            order = np.lexsort((start, group))
-            cuts = np.searchsorted(group[order], np.arange(1, self._count))
-            self._spreads = [grouping.spread_of(part / 1000.0) for part in np.split(length[order], cuts)]
-        return self._spreads
 
 
 def shown_rows(results: Results, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:

@@ -69,7 +69,6 @@ _SPAN = {
     "start_us": operator.attrgetter("time_range.start"),
     "end_us": operator.attrgetter("time_range.end"),
 }
-STATS = ("min", "p50", "p95", "max", "std", "first")
 _TIMES = {name for name in (*AVERAGE_FIELDS, *EVENT_FIELDS) if "time" in name or name.endswith("_us")}
 
 
@@ -101,7 +100,7 @@ def _average_columns(rows: Sequence[EventOrAverage]) -> dict[str, list[object]]:
     columns = {name: [_value(row, name) for row in rows] for name in AVERAGE_FIELDS}
     spreads = [row.stats if isinstance(row, FunctionEventAvg) else None for row in rows]
     if any(spread is not None for spread in spreads):
-        for name in STATS:
+        for name in grouping.Spread._fields:
             columns[name] = [getattr(spread, name, None) for spread in spreads]
     return columns
 

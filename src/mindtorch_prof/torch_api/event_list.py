@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from ..averages import Spread, spread_rows, timed_events
 from ..export import chrome, stacks
-from .function_events import EventOrAverage, FunctionEvent, FunctionEventAvg
+from .function_events import MEMORY_EVENT_NAME, EventOrAverage, FunctionEvent, FunctionEventAvg
 
 if TYPE_CHECKING:
     from .results import Results
@@ -24,10 +28,12 @@ class EventList(list[E]):
         profile_memory: bool = kwargs.pop("profile_memory", False)
         with_flops: bool = kwargs.pop("with_flops", False)
         results: Results | None = kwargs.pop("results", None)
+        stats: bool = kwargs.pop("stats", False)
         super().__init__(*args, **kwargs)
         self._use_device = use_device
         self._profile_memory = profile_memory
         self._with_flops = with_flops
+        self._with_stats = stats
         self._tree_built = results is not None
         # The recording whose events or averages these are. Its columns answer for the list while the list is unchanged.
         self._results = results
@@ -42,13 +48,14 @@ class EventList(list[E]):
 
         return html_table(self)
 
-    def _like(self, rows: Iterable[FunctionEventAvg]) -> EventList[FunctionEventAvg]:
+    def _like(self, rows: Iterable[FunctionEventAvg], stats: bool = False) -> EventList[FunctionEventAvg]:
         """A list of averages with this one's settings."""
         return EventList(
             rows,
             use_device=self._use_device,
             profile_memory=self._profile_memory,
             with_flops=self._with_flops,
+            stats=stats,
         )
 
     def _whole(self) -> Results | None:
@@ -73,8 +80,14 @@ class EventList(list[E]):
         header: str | None = None,
         top_level_events_only: bool = False,
         time_unit: str | None = None,
+        *,
+        legend: bool = False,
     ) -> str:
-        """The list as text; a line below it says what the recording lacks, if anything."""
+        """The list as text; a line below it says what the recording lacks, if anything.
+
+        sort_by: an attribute of the rows, or a statistic of theirs (`p95`); the largest come first.
+        legend: define the columns below the table.
+        """
         from .table import table
 
         return table(
@@ -90,6 +103,8 @@ class EventList(list[E]):
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
             note=self._note(),
+            with_stats=self._with_stats,
+            with_legend=legend,
         )
 
     def _note(self) -> str:
@@ -102,22 +117,29 @@ class EventList(list[E]):
         group_by_input_shapes: bool = False,
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
+        *,
+        stats: bool = False,
     ) -> EventList[FunctionEventAvg]:
-        """One row per group of events."""
+        """One row per group of events. With `stats`, tables of the rows show how their durations are spread."""
         whole = self._whole()
         if whole is not None:
-            return whole.key_averages(group_by_input_shapes, group_by_stack_n, group_by_overload_name)
-        groups: dict[tuple[object, ...], FunctionEventAvg] = {}
+            return whole.key_averages(
+                group_by_input_shapes, group_by_stack_n, group_by_overload_name, stats=stats
+            )
+        groups: dict[tuple[object, ...], list[E]] = {}
         for event in self:
             key = _group(event, group_by_input_shapes, group_by_stack_n, group_by_overload_name)
-            groups.setdefault(key, FunctionEventAvg()).add(event)
-        for row in groups.values():
+            groups.setdefault(key, []).append(event)
+        rows = [_sum(events) for events in groups.values()]
+        spreads = cache(lambda: _spreads(list(groups.values())))
+        for number, row in enumerate(rows):
+            row._spread = (spreads, number)
             row.stack = list(row.stack or ())[:group_by_stack_n]
             if not group_by_input_shapes:
                 row.input_shapes = ""
             if not group_by_overload_name:
                 row.overload_name = ""
-        return self._like(groups.values())
+        return self._like(rows, stats)
 
     def total_average(self) -> FunctionEventAvg:
         """The sum of all events, as a row `Total`."""
@@ -206,6 +228,31 @@ class EventList(list[E]):
         from .event_nesting import backward_stacks
 
         backward_stacks(self)
+
+
+def _sum(events: Iterable[EventOrAverage]) -> FunctionEventAvg:
+    row = FunctionEventAvg()
+    for event in events:
+        row.add(event)
+    return row
+
+
+def _spreads(groups: Sequence[Sequence[EventOrAverage]]) -> list[Spread | None]:
+    """How the durations of each group's events are spread; None for averages, and for [memory], which has no duration."""
+    timed = [
+        i
+        for i, group in enumerate(groups)
+        if group[0].key != MEMORY_EVENT_NAME and all(isinstance(event, FunctionEvent) for event in group)
+    ]
+    events = [event for i in timed for event in groups[i] if isinstance(event, FunctionEvent)]
+    number = np.repeat(np.arange(len(timed)), [len(groups[i]) for i in timed])
+    counted = timed_events(np.array([not event.is_synthetic for event in events], bool), number)
+    times = np.array([event.time_range.elapsed_us() for event in events], np.float64)[counted]
+    starts = np.array([event.time_range.start for event in events], np.float64)[counted]
+    spreads: list[Spread | None] = [None] * len(groups)
+    for i, spread in zip(timed, spread_rows(times, starts, number[counted], len(timed))):
+        spreads[i] = spread
+    return spreads
 
 
 def _group(event: EventOrAverage, by_shapes: bool, by_stack: int, by_overload: bool) -> tuple[object, ...]:

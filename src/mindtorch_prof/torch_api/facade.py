@@ -60,12 +60,17 @@ class KeyAverages(ABC):
         group_by_input_shape: bool = False,
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
+        *,
+        stats: bool = False,
     ) -> EventList[FunctionEventAvg]:
-        """Averages over events of one name, optionally also of one input shape, stack or overload."""
+        """Averages over events of one name, optionally also of one input shape, stack or overload. With `stats`, which torch does not have,
+        `table()` shows min, p50, p95, max, std and the first of the durations of each row."""
         results = self._listed_results()
         if results is None:
             return EventList()
-        return results.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+        return results.key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name, stats=stats
+        )
 
 
 class RecordingAnswers(KeyAverages):
@@ -162,8 +167,10 @@ class EventAnswers(KeyAverages):
         max_shapes_column_width: int = 80,
         header: str | None = None,
         top_level_events_only: bool = False,
+        *,
+        legend: bool = False,
     ) -> str:
-        """All events as text."""
+        """All events as text; with `legend`, which torch does not have, the columns are defined below the table."""
         return self._event_list().table(
             sort_by=sort_by,
             row_limit=row_limit,
@@ -172,6 +179,7 @@ class EventAnswers(KeyAverages):
             max_shapes_column_width=max_shapes_column_width,
             header=header,
             top_level_events_only=top_level_events_only,
+            legend=legend,
         )
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:

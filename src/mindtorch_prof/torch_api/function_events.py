@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ..averages import Spread
@@ -345,7 +345,7 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     is_user_annotation = False
     # of recordings: a function that gives the spreads of all rows, and this row's number
-    _spread: tuple[Callable[[], list[Spread]], int] | None = None
+    _spread: tuple[Callable[[], Sequence[Spread | None]], int] | None = None
 
     def __init__(self) -> None:
         self.key: str | None = None

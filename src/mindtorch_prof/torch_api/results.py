@@ -396,9 +396,9 @@ class Results:
     # ------------------------------------------------------------------------------------------------ averages
 
     def key_averages(
-        self, by_shape: bool = False, by_stack: int = 0, by_overload: bool = False
+        self, by_shape: bool = False, by_stack: int = 0, by_overload: bool = False, *, stats: bool = False
     ) -> EventList[FunctionEventAvg]:
-        """One FunctionEventAvg per group of events."""
+        """One FunctionEventAvg per group of events. With `stats`, their table shows how durations are spread."""
         trace = self.trace
         shapes = stacks = None
         if by_shape:
@@ -439,6 +439,7 @@ class Results:
             profile_memory=settings.profile_memory,
             with_flops=settings.with_flops,
             results=self,
+            stats=stats,
         )
 
     def _stack_numbers(self, depth: int) -> npt.NDArray[np.integer]:

@@ -7,21 +7,25 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ..analysis.columns import COLUMNS, legend
+from ..averages import Spread
 from ..number_formats import format_memory, format_share, format_time, format_time_in
 from .enums import DeviceType
-from .function_events import EventOrAverage
+from .function_events import EventOrAverage, FunctionEventAvg
 
 _NARROW = 12  # width of a column of numbers
 _SPACE = "  "  # after each column
 _ALIASES = ("cuda", "xpu", "privateuse1")  # in a sort key they all mean "device"
+_LEGEND_WIDTH = 80  # of the lines that define the columns
 _FLOPS_UNITS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 _KERNEL_DEVICES = (DeviceType.CUDA, DeviceType.XPU, DeviceType.MTIA, DeviceType.PrivateUse1)
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its title, the text of an event's cell, its width and alignment."""
+    """One column: its key in `analysis.columns`, its title, the text of an event's cell, its width and alignment."""
 
+    key: str
     title: str
     cell: Callable[[EventOrAverage], str]
     width: int = _NARROW
@@ -42,8 +46,11 @@ def table(
     top_level_events_only: bool = False,
     time_unit: str | None = None,
     note: str = "",
+    with_stats: bool = False,
+    with_legend: bool = False,
 ) -> str:
-    """A list of events or averages as torch prints it, with `note` as its last line."""
+    """A list of events or averages as torch prints it, with `note` as its last line. Two things that torch does not have: with_stats adds
+    columns of how the durations of each row are spread, with_legend adds the definitions of all columns below the table."""
     if not events:
         return ""
     in_order = rows = _sorted(events, sort_by)
@@ -60,26 +67,34 @@ def table(
     name_width = max(len(e.key or "") for e in events) + 4
     if max_name_column_width is not None:
         name_width = min(name_width, max_name_column_width)
-    columns = [_name("Name", lambda e: e.key or "", name_width, max_name_column_width)]
+    columns = [_name("name", "Name", lambda e: e.key or "", name_width, max_name_column_width)]
     if any(e.overload_name for e in events):
         columns.append(
-            _name("Overload Name", lambda e: e.overload_name or "", name_width, max_name_column_width)
+            _name(
+                "overload_name",
+                "Overload Name",
+                lambda e: e.overload_name or "",
+                name_width,
+                max_name_column_width,
+            )
         )
     columns += _cpu_times(time, cpu_us)
     if device:
         columns += _device_times(device, time, device_us)
     if profile_memory:
         columns += _memory(events)
-    columns.append(Column("# of Calls", lambda e: str(e.count)))
+    columns.append(Column("count", "# of Calls", lambda e: str(e.count)))
+    if with_stats:
+        columns += [_stat(name, time) for name in Spread._fields]
     if any(e.node_id != -1 for e in events):
-        columns.append(Column("Node ID", lambda e: str(e.node_id)))
+        columns.append(Column("node_id", "Node ID", lambda e: str(e.node_id)))
     if any(e.input_shapes for e in events):
         columns.append(_shapes(events, max_shapes_column_width))
     source_width = _source_width(events, max_src_column_width)
     source = None
     if source_width is not None:
         source = len(columns)
-        columns.append(Column("Source Location", lambda e: "", source_width, "<"))
+        columns.append(Column("stack", "Source Location", lambda e: "", source_width, "<"))
     if with_flops and any(e.flops and e.flops > 0 for e in events):
         columns.append(_flops(events))
 
@@ -93,6 +108,8 @@ def table(
     lines += _synthetic_calls(events)
     if note:
         lines.append(note)
+    if with_legend:
+        lines += ["", *legend([(column.key, column.title) for column in columns], _LEGEND_WIDTH)]
     return "\n".join([*lines, ""])
 
 
@@ -109,6 +126,9 @@ def _synthetic_calls(events: Sequence[EventOrAverage]) -> list[str]:
 def _sorted(events: Sequence[EventOrAverage], sort_by: str | None) -> list[EventOrAverage]:
     if sort_by is None:
         return list(events)
+    if sort_by in Spread._fields and all(isinstance(e, FunctionEventAvg) for e in events):
+        name: str = sort_by
+        return sorted(events, key=lambda e: _of_spread(e, name, -math.inf), reverse=True)
     for alias in _ALIASES:
         sort_by = sort_by.replace(alias, "device")
     return sorted(events, key=lambda e: getattr(e, sort_by), reverse=True)
@@ -145,52 +165,81 @@ def _device_total(events: Sequence[EventOrAverage]) -> float:
 # ---------------------------------------------------------------------------------------------------- columns
 
 
-def _name(title: str, text: Callable[[EventOrAverage], str], width: int, limit: int | None) -> Column:
+def _name(
+    key: str, title: str, text: Callable[[EventOrAverage], str], width: int, limit: int | None
+) -> Column:
     def cell(event: EventOrAverage) -> str:
         whole = text(event)
         return whole if limit is None or len(whole) < limit - 3 else whole[: limit - 3] + "..."
 
-    return Column(title, cell, width)
+    return Column(key, title, cell, width)
 
 
 def _cpu_times(time: Callable[[float], str], total_us: float) -> list[Column]:
     return [
-        Column("Self CPU %", lambda e: format_share(e.self_cpu_time_total, total_us)),
-        Column("Self CPU", lambda e: time(e.self_cpu_time_total)),
-        Column("CPU total %", lambda e: "0" if e.is_async else format_share(e.cpu_time_total, total_us)),
-        Column("CPU total", lambda e: time(e.cpu_time_total)),
-        Column("CPU time avg", lambda e: time(e.cpu_time)),
+        Column("self_cpu_share", "Self CPU %", lambda e: format_share(e.self_cpu_time_total, total_us)),
+        Column("self_cpu_time_total", "Self CPU", lambda e: time(e.self_cpu_time_total)),
+        Column(
+            "cpu_share",
+            "CPU total %",
+            lambda e: "0" if e.is_async else format_share(e.cpu_time_total, total_us),
+        ),
+        Column("cpu_time_total", "CPU total", lambda e: time(e.cpu_time_total)),
+        Column("cpu_time", "CPU time avg", lambda e: time(e.cpu_time)),
     ]
 
 
 def _device_times(device: str, time: Callable[[float], str], total_us: float) -> list[Column]:
     return [
-        Column(f"Self {device}", lambda e: time(e.self_device_time_total)),
-        Column(f"Self {device} %", lambda e: format_share(e.self_device_time_total, total_us)),
-        Column(f"{device} total", lambda e: time(e.device_time_total)),
-        Column(f"{device} time avg", lambda e: time(e.device_time)),
+        Column("self_device_time_total", f"Self {device}", lambda e: time(e.self_device_time_total)),
+        Column(
+            "self_device_share",
+            f"Self {device} %",
+            lambda e: format_share(e.self_device_time_total, total_us),
+        ),
+        Column("device_time_total", f"{device} total", lambda e: time(e.device_time_total)),
+        Column("device_time", f"{device} time avg", lambda e: time(e.device_time)),
     ]
 
 
 def _memory(events: Sequence[EventOrAverage]) -> list[Column]:
     columns = [
-        Column("CPU Mem", lambda e: format_memory(e.cpu_memory_usage)),
-        Column("Self CPU Mem", lambda e: format_memory(e.self_cpu_memory_usage)),
+        Column("cpu_memory_usage", "CPU Mem", lambda e: format_memory(e.cpu_memory_usage)),
+        Column("self_cpu_memory_usage", "Self CPU Mem", lambda e: format_memory(e.self_cpu_memory_usage)),
     ]
     device = next((e.use_device for e in events if e.use_device), "").upper()
     if device and any(e.self_device_memory_usage > 0 for e in events):
         columns += [
-            Column(f"{device} Mem", lambda e: format_memory(e.device_memory_usage)),
-            Column(f"Self {device} Mem", lambda e: format_memory(e.self_device_memory_usage)),
+            Column("device_memory_usage", f"{device} Mem", lambda e: format_memory(e.device_memory_usage)),
+            Column(
+                "self_device_memory_usage",
+                f"Self {device} Mem",
+                lambda e: format_memory(e.self_device_memory_usage),
+            ),
         ]
     return columns
+
+
+def _stat(name: str, time: Callable[[float], str]) -> Column:
+    """One statistic of the durations of a row's events; -- where they are not known."""
+
+    def cell(event: EventOrAverage) -> str:
+        value = _of_spread(event, name, math.nan)
+        return "--" if math.isnan(value) else time(value)
+
+    return Column(name, COLUMNS[name].title, cell)
+
+
+def _of_spread(event: EventOrAverage, name: str, unknown: float) -> float:
+    spread = event.stats if isinstance(event, FunctionEventAvg) else None
+    return unknown if spread is None else float(getattr(spread, name))
 
 
 def _shapes(events: Sequence[EventOrAverage], limit: int | None) -> Column:
     width = max(len(str(e.input_shapes)) for e in events) + 4
     if limit is not None:
         width = min(width, limit)
-    return Column("Input Shapes", lambda e: str(e.input_shapes)[:width], width)
+    return Column("input_shapes", "Input Shapes", lambda e: str(e.input_shapes)[:width], width)
 
 
 def _source_width(events: Sequence[EventOrAverage], limit: int | None) -> int | None:
@@ -207,6 +256,7 @@ def _flops(events: Sequence[EventOrAverage]) -> Column:
     place = max(0, min(int(math.log10(smallest) / 3), len(_FLOPS_UNITS) - 1))
     scale = 10.0 ** (place * 3)
     return Column(
+        "flops",
         f"Total {_FLOPS_UNITS[place]}",
         lambda e: f"{e.flops / scale:8.3f}" if e.flops and e.flops > 0 else "--",
     )

@@ -16,7 +16,7 @@ from mindtorch_prof.commands._other_words import OTHER_OPTIONS, OTHER_WORDS
     [
         ("table", "show"),
         ("memory", "memory_summary()"),
-        ("flops", "--columns name,calls,flops"),
+        ("flops", "show --sort-by flops --columns name,calls,flops"),
         ("kernels", "device"),
         ("compare", "diff"),
         ("stats", "show --stats"),

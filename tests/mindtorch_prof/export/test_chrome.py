@@ -19,9 +19,11 @@ from trace_builder import make_trace
 
 import mindtorch_v2 as torch
 from mindtorch_prof.export import chrome
+from mindtorch_prof.load import load
+from mindtorch_prof.recorded_health import KEY as HEALTH_KEY
 from mindtorch_prof.settings import Settings
 from mindtorch_prof.torch_api.event_list import EventList
-from mindtorch_prof.trace import ANNOTATION, NODE, OP, Frames, Memory, Trace
+from mindtorch_prof.trace import ANNOTATION, NODE, OP, Frames, Health, Memory, Trace
 from mindtorch_v2.profiler import (
     ProfilerActivity,
     _ExperimentalConfig,
@@ -386,3 +388,35 @@ def test_python_calls_nest_for_readers_that_add_times_as_floats(tmp_path: Any) -
             model(torch.ones(2, 3)).sum().backward()
     p.export_chrome_trace(str(tmp_path / "trace.json"))
     assert_nested(thread_slices(tmp_path / "trace.json"))
+
+
+def test_the_file_of_a_recording_that_dropped_events_says_so(tmp_path: Path) -> None:
+    x = torch.ones(2)
+    with profile(max_events=100) as prof:
+        for _ in range(1_000):
+            x + x
+    prof.export_chrome_trace(tmp_path / "part.json.gz")
+    loaded = load(tmp_path / "part.json.gz")
+    assert loaded.health == Health(dropped=900)
+    assert not loaded.doctor().healthy
+    assert loaded.key_averages().table() == prof.key_averages().table()
+    assert HEALTH_KEY not in loaded.trace.settings.metadata
+
+
+def test_a_complete_recording_has_no_health_in_its_file(tmp_path: Path) -> None:
+    chrome.export_chrome_trace(make_trace(("aten::mm", 0, 10)), tmp_path / "whole.json")
+    assert HEALTH_KEY not in json.loads((tmp_path / "whole.json").read_text())
+
+
+def test_a_file_made_of_a_damaged_one_names_that_one_as_often_as_it_is_written_again(tmp_path: Path) -> None:
+    chrome.export_chrome_trace(
+        make_trace(*[("aten::mm", i * 10, i * 10 + 5) for i in range(50)]), tmp_path / "whole.json"
+    )
+    text = (tmp_path / "whole.json").read_bytes()
+    (tmp_path / "cut.json").write_bytes(text[: len(text) * 2 // 3])
+    damage = load(tmp_path / "cut.json").health
+    assert damage.notes
+    load(tmp_path / "cut.json").export_chrome_trace(tmp_path / "again.json")
+    again = load(tmp_path / "again.json")
+    assert again.health.notes == tuple(f"cut.json: {note}" for note in damage.notes)
+    assert (again.health.dropped, again.health.repaired) == (damage.dropped, damage.repaired)

@@ -230,3 +230,27 @@ def test_launch_calls_keep_the_names_of_their_kernels() -> None:
     trace = load_document(documents.document([call])).trace
     assert trace.extra is not None
     assert dict(trace.extra_table[trace.extra[0]]) == {"kernel": "gemm"}
+
+
+def test_of_events_with_equal_times_the_one_that_began_first_contains_the_other() -> None:
+    # readers put events with the same keys together: the order of rows is not that of the file
+    events = [
+        documents.event("aten::relu", 0, 5, **{"External id": 1}),
+        documents.event("TBackward0", 10, 5, **{"External id": 2, "Sequence number": 7, "Fwd thread id": 1}),
+        documents.event("aten::t", 10, 5, **{"External id": 3}),
+    ]
+    loaded = load_document(documents.document(events))
+    node, inner = (event for event in loaded.events() if event.time_range.start == 10)
+    assert (node.name, inner.name) == ("TBackward0", "aten::t")
+    assert inner.cpu_parent is node
+    assert (node.self_cpu_time_total, inner.self_cpu_time_total) == (0.0, 5.0)
+
+
+def test_of_events_with_equal_times_an_op_contains_the_runtime_call_whatever_their_numbers() -> None:
+    events = [
+        documents.event("cudaLaunchKernel", 10, 5, "cuda_runtime", **{"External id": 3, "correlation": 3}),
+        documents.event("aten::t", 10, 5, **{"External id": 8}),
+    ]
+    op, call = load_document(documents.document(events)).events()
+    assert (op.name, call.name) == ("aten::t", "cudaLaunchKernel")
+    assert call.cpu_parent is op

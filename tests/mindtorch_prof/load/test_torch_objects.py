@@ -77,6 +77,22 @@ def test_averages_add_up(live: LiveLists) -> None:
     assert (total.key, total.count, total.self_cpu_time_total) == ("Total", 4, 9.0)
 
 
+def test_the_table_of_averages_shows_statistics_on_request(live: LiveLists) -> None:
+    for rows in (live.key_averages(stats=True), live.events().key_averages(stats=True)):
+        mm = next(line for line in rows.table().splitlines() if "aten::mm" in line)
+        spread = ["1.000us", "2.500us", "3.850us", "4.000us", "1.500us", "4.000us"]
+        assert mm.split()[-len(spread) - 1 : -1] == spread  # flops are last
+    memory = next(row for row in live.key_averages() if row.key == "[memory]")
+    assert memory.stats is None
+
+
+def test_lists_of_torchs_own_classes_say_where_statistics_are(live: LiveLists) -> None:
+    live.family = live.family._replace(with_spreads=False)
+    assert [row.stats for row in live.key_averages()] == [None] * 3
+    with pytest.raises(TypeError, match=r"from_torch\(prof\).key_averages\(stats=True\) has them"):
+        live.events().key_averages(stats=True)
+
+
 def test_a_list_answers_from_columns_only_while_it_is_whole(live: LiveLists) -> None:
     events: Any = live.events()
     assert events._whole_live() is live

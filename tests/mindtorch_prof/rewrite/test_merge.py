@@ -15,8 +15,10 @@ from trace_file_builder import BASE, DEVICE, MAIN, START, TraceFileBuilder, read
 
 from mindtorch_prof.export.chrome import export_chrome_trace
 from mindtorch_prof.load import load
+from mindtorch_prof.recorded_health import KEY as HEALTH_KEY
 from mindtorch_prof.rewrite.merge import merge_traces
 from mindtorch_prof.rewrite.slice import Selection, slice_trace
+from mindtorch_prof.trace import Health
 from mindtorch_prof.tree import tree
 
 LINKS = ("External id", "correlation", "Python id", "Python parent id", "Ev Idx")
@@ -175,3 +177,11 @@ def test_merged_files_keep_their_synthetic_events_in_their_places(tmp_path: Path
     assert merged.synthetic is not None
     assert merged.synthetic.tolist() == trace.synthetic.tolist() * 2
     assert tree(merged).self_memory.tolist() == tree(trace).self_memory.tolist() * 2
+
+
+def test_merged_ranks_say_what_each_of_them_lacks(tmp_path: Path) -> None:
+    first, second, third = (training(2, rank=rank) for rank in range(3))
+    first.top[HEALTH_KEY] = {"dropped": 5}
+    third.top[HEALTH_KEY] = {"dropped": 2, "notes": ["the program was killed"]}
+    merged(tmp_path, first, second, third)
+    assert load(tmp_path / "all.json").health == Health(dropped=7, notes=("rank 2: the program was killed",))

@@ -14,7 +14,9 @@ from trace_file_builder import MAIN, OTHER, START, STREAM, TraceFileBuilder, rea
 
 import mindtorch_v2 as torch
 from mindtorch_prof.load import load
+from mindtorch_prof.recorded_health import KEY as HEALTH_KEY
 from mindtorch_prof.rewrite.slice import NothingLeftError, Selection, slice_trace
+from mindtorch_prof.trace import Health
 from mindtorch_v2.profiler import profile, record_function
 
 
@@ -286,3 +288,17 @@ def test_a_synthetic_event_begins_where_the_cut_event_begins(tmp_path: Path) -> 
     assert [event["name"] for event in events] == [name for name, _ in LINEAR]
     assert len({event["ts"] for event in events}) == 1
     assert [event["dur"] for event in events] == [5, 0, 0, 0]
+
+
+def test_the_part_of_an_incomplete_file_says_what_the_whole_lacks(tmp_path: Path) -> None:
+    trace = training(3)
+    trace.top[HEALTH_KEY] = {"dropped": 12, "notes": ["the program was killed"]}
+    whole = trace.dump(tmp_path / "whole.json")
+    slice_trace(whole, tmp_path / "part.json", Selection(steps=((1, 1),)))
+    assert load(tmp_path / "part.json").health == Health(dropped=12, notes=("the program was killed",))
+    text = Path(whole).read_bytes()
+    (tmp_path / "cut.json").write_bytes(text[: len(text) - 40])
+    done = slice_trace(tmp_path / "cut.json", tmp_path / "part.json", Selection())
+    notes = load(tmp_path / "part.json").health.notes
+    assert notes == ("the program was killed", *(f"cut.json: {note}" for note in done.notes))
+    assert done.notes

@@ -33,6 +33,25 @@ def test_a_live_profile_and_its_file_give_the_same_averages(tmp_path: Path) -> N
         ]
 
 
+def test_a_live_profile_and_its_file_show_the_same_statistics(tmp_path: Path) -> None:
+    with profile() as prof:
+        for _ in range(5):
+            work()
+    prof.export_chrome_trace(tmp_path / "trace.json")
+    loaded = mindtorch_prof.load(tmp_path / "trace.json")
+    live, read = (source.key_averages(stats=True).table(legend=True) for source in (prof, loaded))
+    assert live == read
+    assert "p95" in live
+    assert prof.key_averages().table() == loaded.key_averages().table()
+    assert "p95" not in prof.key_averages().table()
+
+
+def test_the_table_of_all_events_has_a_legend_on_request() -> None:
+    with profiler.profile() as prof:
+        work()
+    assert prof.table(legend=True) == prof.function_events.table(legend=True) != prof.table()
+
+
 @pytest.mark.parametrize("kind", [profiler.profile, profiler_legacy.profile])
 def test_the_older_profiles_print_and_sum_up_their_events(kind: type[EventAnswers]) -> None:
     with kind() as prof:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import warnings
 from collections.abc import Iterable
 from functools import reduce
@@ -14,8 +15,11 @@ import fact_files
 import pytest
 import table_cases
 from synthetic_traces import linear_with_synthetic_ops
+from trace_builder import make_memory, make_trace
 
 import mindtorch_v2 as torch
+from mindtorch_prof.analysis.columns import COLUMNS
+from mindtorch_prof.settings import Settings
 from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_prof.torch_api import event_list, function_events, table
 from mindtorch_prof.torch_api.results import Results
@@ -114,3 +118,76 @@ def test_the_footer_says_how_many_calls_are_synthetic() -> None:
     for rows in (results.key_averages(), results.events):
         assert rows.table(row_limit=1).splitlines()[-2:] == ["Self CPU time total: 24.000us", line]
     assert "synthetic" not in Results(as_recorded(results.trace)).key_averages().table()
+
+
+def cells(text: str) -> list[list[str]]:
+    """Titles and cells of a table."""
+    return [
+        re.split(r"\s{2,}", line.strip())
+        for line in text.splitlines()
+        if "  " in line and "--  --" not in line
+    ]
+
+
+def three_products() -> Results:
+    """Three calls of mm that take 40, 10 and 30 us, one add of 5 us, and memory freed outside of both."""
+    trace = make_trace(
+        ("aten::mm", 0, 40_000),
+        ("aten::mm", 50_000, 60_000),
+        ("aten::add", 61_000, 66_000),
+        ("aten::mm", 70_000, 100_000),
+        memory=make_memory((120_000, -8, 64)),
+        settings=Settings(profile_memory=True),
+    )
+    return Results(trace)
+
+
+def test_statistics_of_durations_stand_after_the_number_of_calls() -> None:
+    titles, *rows = cells(three_products().key_averages(stats=True).table())
+    place = titles.index("# of Calls")
+    assert titles[place:] == ["# of Calls", "Min", "p50", "p95", "Max", "Std", "First"]
+    assert {row[0]: row[place:] for row in rows} == {
+        "aten::mm": ["3", "10.000us", "30.000us", "39.000us", "40.000us", "12.472us", "40.000us"],
+        "aten::add": ["1", "5.000us", "5.000us", "5.000us", "5.000us", "0.000us", "5.000us"],
+        "[memory]": ["1", "--", "--", "--", "--", "--", "--"],
+    }
+
+
+def test_statistics_are_in_the_unit_that_was_asked_for() -> None:
+    _, row, *_ = cells(three_products().key_averages(stats=True).table(time_unit="ms"))
+    assert row[-1] == "0.040ms"
+
+
+def test_rows_are_sorted_by_a_statistic_with_those_that_have_none_last() -> None:
+    averages = three_products().key_averages()
+    assert [row[0] for row in cells(averages.table(sort_by="first"))[1:]] == [
+        "aten::mm",
+        "aten::add",
+        "[memory]",
+    ]
+    with pytest.raises(AttributeError, match="no attribute 'p95'"):
+        three_products().events.table(sort_by="p95")
+
+
+@pytest.mark.parametrize("stats", [False, True])
+def test_a_legend_defines_each_column_of_the_table_and_changes_nothing_above(stats: bool) -> None:
+    averages = three_products().key_averages(stats=stats)
+    plain, with_legend = averages.table(), averages.table(legend=True)
+    assert with_legend.startswith(f"{plain}\n")
+    legend = with_legend[len(plain) + 1 :]
+    assert max(map(len, legend.splitlines())) <= 80
+    by_title = {fact.title: fact for fact in COLUMNS.values()}
+    assert " ".join(legend.split()) == " ".join(
+        f"{title} {by_title[title].definition}" for title in cells(plain)[0]
+    )
+
+
+def test_the_legend_calls_a_device_as_the_table_does() -> None:
+    op = event(1, "aten::mm", 0, 10, use_device="cuda")
+    op.append_kernel("gemm", 0, 5.0)
+    legend = EventList([op], use_device="cuda").table(legend=True)
+    assert f"Self CUDA      {COLUMNS['self_device_time_total'].meaning[:40]}" in legend
+
+
+def test_an_empty_list_has_neither_a_table_nor_a_legend() -> None:
+    assert EventList([]).table(legend=True) == ""

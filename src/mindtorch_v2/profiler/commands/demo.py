@@ -68,6 +68,7 @@ def _table_options(options: argparse.Namespace) -> argparse.Namespace:
         where=None,
         stats=False,
         columns=None,
+        legend=False,
         format="table",
         top=options.rows,
         file=options.trace,

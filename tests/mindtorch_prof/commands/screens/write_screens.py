@@ -26,6 +26,7 @@ SCREENS = {
     "file_alone": "dlrm_rank0.json.gz --top 5",
     "show": "show h100.json.gz --top 12",
     "show_stats": "show h100.json.gz --stats --top 8",
+    "show_legend": "show h100.json.gz --sort-by p95 --top 3 --legend",
     "show_by_shape": "show h100.json.gz --group-by shape,category --top 8",
     "show_by_step": "show dlrm_rank0.json.gz --group-by step,category --no-name --top 8",
     "tree": "tree h100.json.gz --depth 5 --top 15",
