@@ -767,9 +767,10 @@ def build(op: Op) -> None:
 # ---------------------------------------------------------------------------------------------------- descriptions of calls
 
 
-def describe(op: Op) -> Any:
+def describe(op: Op, with_ids: bool = False) -> Any:
     """A function that describes a call's arguments: the op's uid, then for a tensor the number of its form, for anything else
-    its value. No tensor is kept alive."""
+    its value. No tensor is kept alive. with_ids: it returns the ids of the tensors too, and raises an AttributeError if there is
+    something else in the place of one."""
     plan = Plan(op)
     parts = [str(plan.uid)]
     for argument, name in zip(plan.arguments, plan.names):
@@ -788,7 +789,11 @@ def describe(op: Op) -> Any:
             parts.append(f"{name} if {name}.__class__ is int else ({name}.__class__, {name})")
         else:
             parts.append(f"{name} if {name}.__class__ in PLAIN else plain_value({name})")
-    text = f"lambda {plan.call()}: ({', '.join(parts)},)"
+    text = f"({', '.join(parts)},)"
+    if with_ids:
+        ids = [f"{name}._tensor_id, " for name, place in zip(plan.names, op.tensor_places) if place in "TN"]
+        text = f"({text}, ({''.join(ids)}))"
+    text = f"lambda {plan.call()}: {text}"
     return eval(text, _dispatch._GLOBALS)  # noqa: S307  (text written above)
 
 

@@ -211,6 +211,13 @@ class Op:
         return describe(self)
 
     @functools.cached_property
+    def describe_with_ids(self) -> Any:
+        """The same with the ids of the tensors; None if there are lists of tensors among the arguments."""
+        from ._codegen import describe
+
+        return None if "L" in self.tensor_places else describe(self, with_ids=True)
+
+    @functools.cached_property
     def tensor_places(self) -> str:
         """A letter for each argument: T a tensor, N a tensor, a number or None, L a list of tensors, - anything else."""
         from ._codegen import Plan
@@ -223,12 +230,6 @@ class Op:
             else:
                 letters += {"Tensor?": "N", "Tensor[]": "L", "Tensor?[]": "L"}.get(argument.kind, "-")
         return letters
-
-    @functools.cached_property
-    def tensor_indices(self) -> tuple[int, ...] | None:
-        """Where tensors stand among the arguments, if there are no lists of them."""
-        places = self.tensor_places
-        return None if "L" in places else tuple([i for i, letter in enumerate(places) if letter != "-"])
 
     @functools.cached_property
     def sequenced(self) -> bool:

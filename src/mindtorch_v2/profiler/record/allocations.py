@@ -31,24 +31,22 @@ _AT_ONCE = 64  # frees that are told at once: a call for each takes longer
 
 
 class _Watch(ref):  # type: ignore[type-arg]
-    """A weak reference to an array that owns memory. In it is the memory of one tensor, in slots: a tuple takes longer."""
+    """A weak reference to an array that owns memory, with the allocation of a tensor in it in slots: a tuple takes longer."""
 
-    __slots__ = ("allocation_id", "begin", "further", "nbytes")
+    __slots__ = ("allocation_id", "nbytes")
     __hash__ = object.__hash__  # that of a weak reference is its object's, which arrays do not have
     __init__ = object.__init__  # that of a weak reference reads its arguments once more, for nothing
-    begin: int
     allocation_id: int
     nbytes: int
-    further: tuple[
-        _Block, ...
-    ]  # the memory of further tensors, where a kernel returns several parts of one array
 
     def blocks(self) -> tuple[_Block, ...]:
         """The memory of all tensors in it."""
-        return ((self.begin, self.allocation_id, self.nbytes), *self.further)
+        return _parts.get(self) or ((_WHOLE, self.allocation_id, self.nbytes),)
 
 
 _watched: set[_Watch] = set()
+# Where a tensor's memory is a part of the array's, as where a kernel returns several parts of one array: all of them.
+_parts: dict[_Watch, tuple[_Block, ...]] = {}
 # Time and thread of the frees that are not told yet. To ask for an entry that is missing makes it, which is all that the callback does.
 _frees: defaultdict[_Watch, tuple[int, int]] = defaultdict(zip(iter(clock, -1), iter(get_ident, -1)).__next__)
 _note_free = _frees.__getitem__
@@ -76,8 +74,9 @@ def tell_frees() -> None:
             watch, (now, thread) = _frees.popitem()
             rows += (now, -watch.nbytes, watch.allocation_id, thread)
             _watched.discard(watch)
-            for _, allocation_id, nbytes in watch.further:
-                rows += (now, -nbytes, allocation_id, thread)
+            if _parts:
+                for _, allocation_id, nbytes in _parts.pop(watch, ())[1:]:
+                    rows += (now, -nbytes, allocation_id, thread)
     except KeyError:
         pass  # another thread, or the handler of a signal, has told the last one meanwhile
     finally:  # also if the handler of a signal raises
@@ -102,19 +101,20 @@ def observe(array: np.ndarray, now: int) -> int:
             if known.__class__ is _Watch:
                 return _observe_further(known, begin, now, nbytes)
     watch = _Watch(owner, _note_free)
-    watch.begin = begin
     watch.nbytes = nbytes
-    watch.further = ()
     watch.allocation_id = now
+    if begin != _WHOLE:
+        _parts[watch] = ((begin, now, nbytes),)
     _watched.add(watch)  # whole: a signal handler may look at it at once
     return nbytes
 
 
 def _observe_further(watch: _Watch, begin: int, now: int, nbytes: int) -> int:
     """Watch one more part of an array of which a part is watched already."""
-    if any(block[0] == begin for block in watch.blocks()):
+    blocks = watch.blocks()
+    if any(block[0] == begin for block in blocks):
         return 0
-    watch.further += ((begin, now, nbytes),)
+    _parts[watch] = (*blocks, (begin, now, nbytes))
     return nbytes
 
 
@@ -129,11 +129,9 @@ def allocation_id(array: np.ndarray) -> int:
 
 def _id_at(watch: _Watch, array: np.ndarray) -> int:
     """The id of the allocation of a watched array that this array, a part of it, belongs to; 0: none."""
-    if watch.begin == _WHOLE:
-        return watch.allocation_id
     address = address_of(array)
     for begin, allocation_id, nbytes in watch.blocks():
-        if begin <= address < begin + nbytes:
+        if begin == _WHOLE or begin <= address < begin + nbytes:
             return allocation_id
     return 0
 

@@ -185,12 +185,12 @@ def _report(error: Exception) -> None:
 def probe_of(op: Any) -> Callable[..., Any]:
     """What is called instead of an op while something records."""
     run, uid = op.run, op.uid
-    inputs_and_tensors = _inputs_and_tensors_of(op)
-    allocates: int | None = None  # the op's attribute, once a recording needed it
+    describe: Any = None  # attributes of the op, once a recording needed them
+    allocates: int | None = None
 
     def record_op(*arguments: Any) -> Any:
         """Run the op, and write its row into the core that is active."""
-        nonlocal allocates
+        nonlocal describe, allocates
         core = _active
         if core is None:
             return run(*arguments)
@@ -207,10 +207,35 @@ def probe_of(op: Any) -> Callable[..., Any]:
                 thread.is_untraced = True
             grad = thread.grad
             sequence = grad["seq"] if grad["enabled"] else -1
-            if core.has_tensors:
-                details = inputs_and_tensors(core, thread, arguments)
-            else:
-                details = core._details(thread, op, arguments) if core.has_details else ()
+            details: tuple[int, ...] | None = None
+            if not core.has_details:
+                details = ()
+            elif core.has_tensors:
+                try:  # most often inputs are known and tensors have ids; `_details`, for all calls, takes twice as long
+                    if describe is None:
+                        describe = op.describe_with_ids
+                    description, ids = describe(*arguments)
+                    inputs, first_id = core.known_inputs[description], core.first_id
+                    for tensor_id in ids:
+                        if tensor_id < first_id:
+                            break
+                    else:
+                        dropped = thread.tensors_dropped
+                        first_tensor = dropped + len(thread.tensors)
+                        if dropped != thread.tensors_dropped:  # by an op that a finalizer has run in between
+                            first_tensor = thread.tensor_position()
+                        thread.tensors += ids
+                        details = (inputs, first_tensor)
+                        if core.has_calls:
+                            details = (inputs, thread.call_position(), first_tensor)
+                except (KeyError, AttributeError, TypeError):
+                    pass
+                except Exception as error:
+                    _report(error)
+            if details is None:
+                details = core._details(thread, op, arguments)
+            if thread.is_drop_due:
+                thread.drop_taken()
             end = 0
             start = clock()
             try:
@@ -235,41 +260,6 @@ def probe_of(op: Any) -> Callable[..., Any]:
                     thread.set_hook()
 
     return record_op
-
-
-def _inputs_and_tensors_of(op: Any) -> Callable[[Core, _Thread, tuple], tuple[int, ...]]:
-    """A function that does what `Core._details` does, for an op in a recording with tensor ids. It does most calls itself: those with
-    known inputs, whose tensors have ids. That takes half as long."""
-    describe: Any = None  # the op's attributes, once a recording needed them
-    indices: Any = None
-
-    def inputs_and_tensors(core: Core, thread: _Thread, arguments: tuple) -> tuple[int, ...]:
-        nonlocal describe, indices
-        try:
-            if describe is None:
-                describe, indices = op.describe, op.tensor_indices
-            inputs = core.known_inputs[describe(*arguments)]
-            first_id, ids = core.first_id, []
-            for i in indices:
-                tensor_id = arguments[i]._tensor_id
-                if tensor_id < first_id:
-                    return core._details(thread, op, arguments)
-                ids.append(tensor_id)
-        except (KeyError, AttributeError, IndexError, TypeError):
-            return core._details(thread, op, arguments)
-        except Exception as error:
-            _report(error)
-            return core._details(thread, op, arguments)
-        dropped = thread.tensors_dropped
-        first_tensor = dropped + len(thread.tensors)
-        if thread.tensors_dropped != dropped:  # a finalizer has run an op of this thread in between
-            first_tensor = thread.tensor_position()
-        thread.tensors += ids
-        if thread.is_drop_due:
-            thread.drop_taken()
-        return (inputs, thread.call_position(), first_tensor) if core.has_calls else (inputs, first_tensor)
-
-    return inputs_and_tensors
 
 
 class Core:
@@ -371,8 +361,6 @@ class Core:
                 thread.tensors += ids
             except Exception as error:
                 _report(error)
-            if thread.is_drop_due:
-                thread.drop_taken()
         if not self.has_calls:
             return (inputs, first_tensor) if self.has_tensors else (inputs,)
         calls = thread.call_position()

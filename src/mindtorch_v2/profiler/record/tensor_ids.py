@@ -156,19 +156,8 @@ class TensorRegister:
         """The ids of the tensors among an op's arguments; 0 for a number or None in the place of a tensor. op: None for a range."""
         if op is None:
             return self.ids_of_range(arguments)
-        indices, first_id, ids = op.tensor_indices, self.first_id, []
-        if indices is not None:
-            try:  # most often all of them are tensors that have an id
-                for i in indices:
-                    tensor_id = arguments[i]._tensor_id
-                    if tensor_id < first_id:
-                        break
-                    ids.append(tensor_id)
-                else:
-                    return ids
-            except (AttributeError, IndexError):
-                pass
-        ids = []
+        first_id = self.first_id
+        ids: list[int] = []
         for letter, value in zip(op.tensor_places, arguments):
             if letter == "L":
                 ids += self.ids_in_list(value)
