@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recording_cores import use
 from trace_builder import make_trace
 from trace_strategies import nested_traces
 
@@ -15,7 +16,7 @@ from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import ANNOTATION, OP, Trace
 from mindtorch_prof.tree import tree
 from mindtorch_v2.profiler import profile, record_function
-from mindtorch_v2.profiler.record import core, python_core
+from mindtorch_v2.profiler.record import python_core
 
 
 @settings(max_examples=60)
@@ -36,8 +37,7 @@ def test_rows_of_averages_sum_up_to_the_events_and_to_the_total(trace: Trace) ->
 def test_a_fake_clock_gives_exact_times(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(1_000_000, 100_000_000, 1000))
     monkeypatch.setattr(python_core, "clock", lambda: next(now))
-    monkeypatch.setattr(core, "core", python_core)  # the compiled core has no clock that can be replaced
-    monkeypatch.setattr(core, "Core", python_core.Core)
+    use(monkeypatch, python_core)  # the compiled core has no clock that can be replaced
     x = torch.ones(2)
     with profile() as prof:
         with record_function("outer"):

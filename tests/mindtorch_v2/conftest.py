@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from recording_cores import CORES, use
 
-from mindtorch_v2.profiler.record import core, keeper, python_core
+from mindtorch_v2.profiler.record import keeper
 
 
-@pytest.fixture(params=["c", "python"])
+@pytest.fixture(params=CORES, ids=lambda module: module.NAME)
 def each_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    chosen = python_core if request.param == "python" else core.core
-    if request.param == "c" and core.core is python_core:
-        pytest.skip("the compiled core is not built")
-    monkeypatch.setattr(core, "core", chosen)
-    for name in ("Core", "allocation_id", "alive"):
-        monkeypatch.setattr(core, name, getattr(chosen, name))
-    return chosen
+    use(monkeypatch, request.param)
+    return request.param
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Products, decompositions, einsum, transforms and factories against rows recorded from torch.
 
-Modules of _ops: linalg, linalg_more, linalg_names, matmul, einsum, fourier, ranges, creation, diagonals.
+Modules of _ops: linalg, linalg_composite, linalg_eigen, linalg_legacy, matmul, einsum, fourier,
+ranges, creation, diagonals.
 """
 
 from __future__ import annotations

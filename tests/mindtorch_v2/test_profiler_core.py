@@ -21,17 +21,16 @@ import pytest
 from forked import ends_well
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recording_cores import CORES, compiled, use
 
 import mindtorch_v2 as torch
 from mindtorch_prof.trace import OP
 from mindtorch_v2 import _dispatch, _recording_hooks
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile, record_function
-from mindtorch_v2.profiler.record import core, functions, python_core
+from mindtorch_v2.profiler.record import functions, python_core
 
-compiled = None if core.core is python_core else core.core
 needs_compiled = pytest.mark.skipif(compiled is None, reason="the compiled core was not built or not chosen")
-CORES = [python_core] if compiled is None else [python_core, compiled]
 # Under a profile function in Python, Python 3.10 stores the locals of frames in dicts. What is deleted
 # between two calls is freed at the second one, in the order in which the variables stand in the function.
 FREES_LATE = sys.version_info < (3, 11)
@@ -42,19 +41,6 @@ EVERYTHING = {
     "with_flops": True,
     "with_modules": True,
 }
-
-
-@pytest.fixture(params=CORES, ids=lambda module: module.NAME)
-def each_core(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    use(monkeypatch, request.param)
-    return request.param
-
-
-def use(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
-    for name in ("Core", "allocation_id", "alive"):
-        monkeypatch.setattr(core, name, getattr(module, name))
-    monkeypatch.setattr(core, "core", module)
-    module.load_library()
 
 
 def described(trace: Any) -> dict[str, Any]:

@@ -62,16 +62,20 @@ def _recorded_health(trace: Trace) -> list[Finding]:
     """What the recorder or the loader noted."""
     health = trace.health
     counters = [
-        ("dropped", "warning", health.dropped, "events were dropped"),
+        ("dropped", health.dropped, "was dropped", "were dropped"),
         (
             "unfinished",
-            "warning",
             health.unfinished,
-            "events had not ended when the recording stopped; they end with it",
+            "had not ended when the recording stopped; it ends with it",
+            "had not ended when the recording stopped; they end with it",
         ),
-        ("repaired", "warning", health.repaired, "events were repaired"),
+        ("repaired", health.repaired, "was repaired", "were repaired"),
     ]
-    findings = [Finding(code, severity, n, f"{n:,} {text}") for code, severity, n, text in counters if n]
+    findings = [
+        Finding(code, "warning", n, f"{counted(n, 'event')} {of_one if n == 1 else of_many}")
+        for code, n, of_one, of_many in counters
+        if n
+    ]
     notes = [Finding("note", "warning", 1, note) for note in health.notes]
     remarks = [Finding("note", "info", 1, remark) for remark in health.remarks]
     return [*findings, *notes, *remarks, *(Finding("lacks", "info", 1, text) for text in health.lacks)]

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import kineto_documents as documents
+import pytest
+from trace_builder import make_trace
 
 from mindtorch_prof.analysis.doctor import doctor
 from mindtorch_prof.load import load
+from mindtorch_prof.trace import Health
 
 
 def codes(path: Path, events: list[dict[str, Any]]) -> set[str]:
@@ -66,3 +69,11 @@ def test_recorded_traces_have_no_duplicates(ecosystem: Path) -> None:
         "critical_path/alexnet.json.gz",
     ):
         assert "duplicate" not in {finding.code for finding in doctor(load(ecosystem / path))}, path
+
+
+@pytest.mark.parametrize(
+    ("count", "message"), [(1, "1 event was dropped"), (1_200, "1,200 events were dropped")]
+)
+def test_dropped_events_are_counted_in_the_singular_and_plural(count: int, message: str) -> None:
+    trace = make_trace(("a", 0, 10, 1), health=Health(dropped=count))
+    assert [finding.message for finding in doctor(trace) if finding.code == "dropped"] == [message]

@@ -9,11 +9,12 @@ from typing import Any
 import kineto_documents as documents
 import pytest
 from device_program import DeviceProgram, codes, one
+from recording_cores import use
 
 import mindtorch_v2 as torch
 from mindtorch_prof import load
 from mindtorch_v2.profiler import profile
-from mindtorch_v2.profiler.record import core, python_core
+from mindtorch_v2.profiler.record import python_core
 
 ALL: dict[str, Any] = {"with_stack": True, "record_shapes": True}
 
@@ -86,8 +87,7 @@ def test_thousands_of_tiny_ops_are_found(monkeypatch: pytest.MonkeyPatch) -> Non
     x = torch.ones(2)
     ticks = itertools.count(1_000_000, 1_000)
     monkeypatch.setattr(python_core, "clock", lambda: next(ticks))
-    monkeypatch.setattr(core, "core", python_core)  # the compiled core has no clock that can be replaced
-    monkeypatch.setattr(core, "Core", python_core.Core)
+    use(monkeypatch, python_core)  # the compiled core has no clock that can be replaced
     with profile() as prof:
         for _ in range(1000):
             x.add(x)
