@@ -317,6 +317,8 @@ class Core:
             return None
         key = self.recording.range_key(name, scope, forward_thread)
         details = self._details(thread, None, arguments)
+        if thread.is_drop_due:
+            thread.drop_taken()
         token = [thread, key, clock(), 0, sequence, *details]
         thread.open.append(token)
         return token
